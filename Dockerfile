@@ -8,6 +8,7 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json ./
 COPY scripts scripts
 COPY src src
+COPY console console
 COPY test test
 COPY bench bench
 RUN node scripts/build.mjs && npm prune --omit=dev --ignore-scripts

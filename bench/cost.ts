@@ -1,5 +1,5 @@
 /**
- * Processor time of a look-up, and of a redemption with all that follows it, here and in an older state of the project.
+ * Processor time of a look-up, and of a redemption and a purchase with all that follows them, here and in an older state.
  * `--against=PATH` names a checkout of it that is built; without it the figures stand alone. Both run whole in one
  * process on embedded engines, each on a history of its own code. Rounds of both alternate, and who goes first, since
  * the machine is never quiet: the median of the rounds' ratios counts, for many changes that each cost no more than
@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { lookUpOf, redemptionOf } from './support/data.js';
+import { buyer, lookUpOf, purchaseOf, redemptionOf } from './support/data.js';
 import { load } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
 import { threadsOf } from './support/threads.js';
@@ -37,8 +37,8 @@ const MOST_MS = 60_000;
 
 const HERE = fileURLToPath(new URL('../..', import.meta.url));
 
-type Kind = 'look-up' | 'redemption';
-const KINDS: readonly Kind[] = ['look-up', 'redemption'];
+type Kind = 'look-up' | 'redemption' | 'purchase';
+const KINDS: readonly Kind[] = ['look-up', 'redemption', 'purchase'];
 
 /** Microseconds by thread: the main one, then the others in the order of their start. */
 type Threads = ReadonlyMap<string, number>;
@@ -83,13 +83,18 @@ async function open(root: string): Promise<Side> {
   await startService(dir).then((first) => first.stop());
   const server = await startService(dir);
   const pid = processOf(root);
-  const tokens = await tokensOf(server.url, tills);
+  const tokens = await tokensOf(server.url, [...tills, buyer.username]);
   const unredeemed = gifts.filter(({ status }) => status === 'issued');
   if (unredeemed.length < (ROUNDS + WARM_ROUNDS) * AMOUNT) throw new Error('the history has too few gifts');
-  const requests = { 'look-up': join(dir, 'look-up.jsonl'), redemption: join(dir, 'redemption.jsonl') };
+  const requests = {
+    'look-up': join(dir, 'look-up.jsonl'),
+    redemption: join(dir, 'redemption.jsonl'),
+    purchase: join(dir, 'purchase.jsonl'),
+  };
   const lines = {
     'look-up': gifts.map((gift) => lookUpOf(gift, tokens)),
     redemption: unredeemed.map((gift) => redemptionOf(gift, tokens)),
+    purchase: Array.from({ length: (ROUNDS + WARM_ROUNDS) * AMOUNT }, (_, n) => purchaseOf(n, tokens)),
   };
   for (const kind of KINDS) writeFileSync(requests[kind], lines[kind].map((line) => JSON.stringify(line)).join('\n'));
   return { dir, server, threads: () => usedBy(pid), requests };

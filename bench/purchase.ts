@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
-import { buyer, importCatalogue, scratch, tokensOf } from './support/data.js';
+import { buyer, importCatalogue, purchaseOf, scratch, tokensOf } from './support/data.js';
 import { load, type SentRequest } from './support/load.js';
 import { median, table } from './support/report.js';
 import { startService } from './support/server.js';
@@ -28,24 +28,15 @@ const dir = scratch('purchase');
 importCatalogue(dir);
 const service = await startService(dir, values.profile === undefined ? {} : { profile: values.profile });
 const events = await openEmbeddedEventStore({ dir });
-const token = (await tokensOf(service.url, [buyer.username])).get(buyer.username) ?? '';
-const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` };
+const tokens = await tokensOf(service.url, [buyer.username]);
+const headers = { 'Content-Type': 'application/json' };
 const requests = join(dir, 'purchases.jsonl');
 const sentFile = join(dir, 'sent.jsonl');
 writeFileSync(
   requests,
-  Array.from({ length: Math.max(...LOADS.map(({ amount }) => amount)) }, (_, n) => {
-    const purchase = {
-      type: 'gift',
-      reference: `p${n % 80}`,
-      message: 'Have one on us!',
-      receivers: [{ phone_number: `07400 1${String(n).padStart(5, '0')}` }],
-    };
-    return JSON.stringify({
-      path: '/api/v2/transactions',
-      body: JSON.stringify({ payment: { method: 'card', reference: buyer.card }, purchase }),
-    });
-  }).join('\n'),
+  Array.from({ length: Math.max(...LOADS.map(({ amount }) => amount)) }, (_, n) =>
+    JSON.stringify(purchaseOf(n, tokens)),
+  ).join('\n'),
 );
 
 interface Round {

@@ -52,6 +52,9 @@ const PACKAGES = new Set([
   'supercluster',
 ]);
 
+/** The console's folder, beside the programs that serve it. */
+const CONSOLE = join(BUNDLED, 'console');
+
 /** Asian character sets of iconv-lite, which raw-body loads and needs none of. */
 const UNUSED_TABLES = './tables/*.json';
 
@@ -86,7 +89,27 @@ export function bundle(root) {
     metafile: true,
     logLevel: 'warning',
   });
-  const made = new Set(Object.keys(metafile.outputs));
+  const made = new Set([...Object.keys(metafile.outputs), ...bundleConsole(root)]);
   for (const file of filesBelow(join(root, BUNDLED)))
     if (!made.has(join(BUNDLED, file))) rmSync(join(root, BUNDLED, file));
+}
+
+/** Bundles the console (`console/`) for browsers. @returns the files that it made */
+function bundleConsole(root) {
+  const { metafile } = buildSync({
+    absWorkingDir: root,
+    entryPoints: ['console/console.tsx', 'console/index.html', 'console/icon.svg'],
+    outdir: CONSOLE,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    // Pico's icons are in its style sheet.
+    loader: { '.html': 'copy', '.svg': 'copy' },
+    metafile: true,
+    logLevel: 'warning',
+  });
+  return Object.keys(metafile.outputs);
 }

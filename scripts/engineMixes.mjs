@@ -8,7 +8,7 @@ import { root } from './build.mjs';
 const HTTP = /^api\//;
 /** These start the service, but choose its engines themselves. */
 const OWN_ENGINES =
-  /^(docs\/|faults\/(files|outages|writeLock)|api\/(fullDisk|diskFaults|sandbox\/reset)|service\/erasures|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
+  /^(docs\/|faults\/(files|outages|writeLock)|api\/(fullDisk|diskFaults|sandbox\/reset)|service\/(app\.|erasures|outwardWork|processes\/|service\.)|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
 /**
  * Several roles together, over HTTP: each sees the others' writes, does what they ask for, and rebuilds what they
  * serve.
@@ -25,7 +25,7 @@ const ON_PAIRS =
 
 /** What a test of these shows is decided above the ports, whose own suites hold the rest. */
 const ABOVE_PORTS =
-  /^(api\/(bodies|callers|fuzz|hostile|limits|openapi|privacy|sandbox\/clock|tillProtocol|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/(frame|gifts|redemptions)\.)|cli\/(audit|gifts|history|owner|parked)|deploy\/|service\/erasedMemory)/;
+  /^(api\/(bodies|callers|crashPoints|errorField|fuzz|hostile|limits|nulls|openapi|privacy|sandbox\/clock|tillProtocol|pipeline\/(compression|errors)|webhooks\/|webhookEndpoints\/webhookEndpoints|gifts\/launchPage|ops\/(frame|gifts|manyActions|redemptions|staffClients|supportActions)\.)|cli\/(audit|developers|gifts|history|many|owner|parked)|deploy\/|service\/erasedMemory)/;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };
@@ -38,7 +38,7 @@ const PAIRS = [{ engines: 'mongodb,nats' }, { engines: 'eventstoredb,nats' }, { 
 function startsService(file) {
   return (
     !OWN_ENGINES.test(file) &&
-    /from '[./]*support\/service\/service\.js'/.test(readFileSync(join(root, 'dist/test', file), 'utf8'))
+    /from '[./]*support\/service\/(service|console)\.js'/.test(readFileSync(join(root, 'dist/test', file), 'utf8'))
   );
 }
 

@@ -26,7 +26,7 @@ export const LAYERS = {
   metrics: ['deliveries', 'ops', 'processors', 'providers', ...BUSINESS],
   api: ['metrics', 'ops', 'entities', 'import', 'commands', 'providers', ...BUSINESS],
   service: ['api', 'metrics', 'deliveries', 'ops', 'processors', 'providers', 'adapters', ...BUSINESS],
-  cli: ['service', 'ops', 'entities', 'import', 'commands', 'providers', 'adapters', ...BUSINESS],
+  cli: ['service', 'deliveries', 'ops', 'entities', 'import', 'commands', 'providers', 'adapters', ...BUSINESS],
   demo: ['service', 'import', 'adapters', 'domain', ...PORTS],
 };
 
@@ -37,15 +37,18 @@ export const API = {
   limits: ['auth', 'pipeline'],
   listener: ['auth', 'pipeline'],
   representation: ['pipeline'],
-  openapi: ['pipeline'],
+  pages: ['pipeline'],
+  openapi: ['pages', 'pipeline'],
+  console: ['pages', 'representation', 'auth', 'pipeline'],
   sandbox: ['representation', 'pipeline'],
   catalogue: ['representation', 'pipeline'],
   gifts: ['catalogue', 'representation', 'pipeline'],
   account: ['gifts', 'representation', 'pipeline'],
   events: ['representation', 'pipeline'],
+  requests: ['representation', 'pipeline'],
   webhookEndpoints: ['events', 'openapi', 'representation', 'limits', 'pipeline'],
   webhooks: ['representation', 'auth', 'pipeline'],
-  ops: ['gifts', 'representation', 'limits', 'pipeline'],
+  ops: ['gifts', 'webhookEndpoints', 'representation', 'limits', 'pipeline'],
   evidence: ['ops', 'gifts', 'representation', 'pipeline'],
 };
 

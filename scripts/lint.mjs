@@ -25,7 +25,7 @@ for (const fault of doorFaults()) {
 const base = JSON.parse(readFileSync(join(root, '.oxlintrc.json'), 'utf8'));
 writeFileSync(MADE, JSON.stringify({ ...base, overrides: [...base.overrides, ...layerRules()] }));
 const oxlint = join(dirname(createRequire(import.meta.url).resolve('oxlint/package.json')), 'bin', 'oxlint');
-const options = ['--config', MADE, '--type-aware', '--deny-warnings', 'src', 'test', 'bench'];
+const options = ['--config', MADE, '--type-aware', '--deny-warnings', 'src', 'test', 'bench', 'console'];
 try {
   const { status } = spawnSync(process.execPath, [oxlint, ...options], { cwd: root, stdio: 'inherit' });
   if (status !== 0) process.exitCode = 1;

@@ -19,7 +19,7 @@ import { inBatches } from './testBatches.mjs';
 import { answeringEngines } from './testEngines.mjs';
 import { lastLines } from './testReport.mjs';
 
-/** Processes at once: they compute most of the time, and now and then wait. */
+/** Processes at once: they compute most of the time, and now and then wait. More would be late for leases and pauses. */
 const SIDE_BY_SIDE = Number(process.env.TEST_SIDE_BY_SIDE ?? availableParallelism() + 1);
 /** Lowest coverage that passes, in percent. */
 const LOWEST = 95;

@@ -136,6 +136,21 @@ export function redemptionOf(gift: HistoryGift, tokens: ReadonlyMap<string, stri
   };
 }
 
+/** A purchase of one gift by `buyer`, for a number of its own; the card is charged by the simulated provider. */
+export function purchaseOf(n: number, tokens: ReadonlyMap<string, string>): LoadRequest {
+  const purchase = {
+    type: 'gift',
+    reference: `p${n % PRODUCTS}`,
+    message: 'Have one on us!',
+    receivers: [{ phone_number: `07400 ${String(n).padStart(6, '0')}` }],
+  };
+  return {
+    path: '/api/v2/transactions',
+    headers: bearer(tokens, buyer.username),
+    body: JSON.stringify({ payment: { method: 'card', reference: buyer.card }, purchase }),
+  };
+}
+
 const bearer = (tokens: ReadonlyMap<string, string>, username: string): { readonly Authorization: string } => ({
   Authorization: `Bearer ${tokens.get(username) ?? ''}`,
 });

@@ -3,10 +3,15 @@ import type Koa from 'koa';
 import type { Resources } from '../lib/async/resources.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { ALL_ENTRY_TYPES } from '../projections/feed/entryTypes.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
+import { CLOUD_EVENTS, cloudEventSchema } from './events/cloudEvents.js';
+import { eventSchema } from './events/schemas.js';
+import { consolePage } from './console/page.js';
 import { type Readiness, health } from './health.js';
 import { metricsPage } from './metrics.js';
 import { docs } from './openapi/docs.js';
+import { asyncApiDocument } from './openapi/asyncapi.js';
 import { type ApiInfo, openApiDocument } from './openapi/openapi.js';
 import { openParts } from './parts.js';
 import type { SubjectRouter } from './pipeline/router.js';
@@ -33,6 +38,12 @@ export interface Apis {
   readonly readiness: Readiness;
 }
 
+const FEED = {
+  types: ALL_ENTRY_TYPES,
+  event: eventSchema,
+  also: { contentType: CLOUD_EVENTS, event: cloudEventSchema },
+};
+
 /** @throws UnavailableError */
 export async function createApi(options: ApiOptions, open: Resources): Promise<Apis> {
   const { config, logger, publicUrl, opsUrl, version, onAnswer } = options;
@@ -41,7 +52,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
   const { all, staff } = await routersOf(options, parts, readiness, open);
   const { corsOrigins, sandbox } = config;
   const routers = opsUrl === undefined ? [...all, ...staff] : all;
-  const describe = (described: readonly SubjectRouter[], info: Omit<ApiInfo, 'version' | 'publicUrl'>): object =>
+  const describe = (described: readonly SubjectRouter[], info: Omit<ApiInfo, 'version' | 'publicUrl'>) => (): object =>
     openApiDocument(
       described.flatMap(({ routes }) => routes),
       { version, publicUrl, sandbox, ...info },
@@ -55,14 +66,16 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
         ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
         docs(describe(routers, { webhooks: DELIVERED }), {
           firstSteps: config.payments === 'simulated' && config.notifications === 'simulated',
+          asyncApi: () => asyncApiDocument({ version, publicUrl, feed: FEED, webhooks: DELIVERED }),
         }),
+        ...(opsUrl === undefined ? [consolePage()] : []),
       ],
-      { routers, onAnswer, corsOrigins },
+      { routers, onAnswer, onFailure: parts.failed.note, corsOrigins },
     ),
     ops:
       opsUrl === undefined
         ? undefined
-        : application(logger, [docs(describe(staff, { serverUrl: opsUrl }), { firstSteps: false })], {
+        : application(logger, [docs(describe(staff, { serverUrl: opsUrl }), { firstSteps: false }), consolePage()], {
             routers: staff,
             onAnswer,
             corsOrigins,

@@ -8,6 +8,7 @@ import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Resources } from '../lib/async/resources.js';
 import { within } from '../lib/async/within.js';
 import { currentTime } from '../lib/clock.js';
+import { ticks } from '../lib/world.js';
 import type { LimitTally } from '../metrics/limits.js';
 import type { StaffTally } from '../metrics/requests.js';
 import type { OutwardWork } from '../ops/outward/outwardWork.js';
@@ -26,6 +27,7 @@ import { openLimits } from './limits/limits.js';
 import type { PipelineDeps } from './pipeline/exchange.js';
 import { keyOwner } from './pipeline/idempotency.js';
 import { type Follower, positionGate } from './pipeline/positions.js';
+import { type FailedRequests, openFailedRequests } from './requests/failedRequests.js';
 import type { ApiSettings } from './settings.js';
 
 export interface PartsOptions {
@@ -51,6 +53,7 @@ export interface ApiParts {
   readonly gifts: GiftRouteDeps;
   readonly pipeline: PipelineDeps;
   readonly takeDaily: TakeDaily;
+  readonly failed: FailedRequests;
 }
 
 /** @throws UnavailableError */
@@ -92,6 +95,7 @@ export async function openParts(options: PartsOptions, open: Resources): Promise
     },
     pipeline: openPipeline(options, open, auth, catalogue),
     takeDaily: dailyLimits(recordsInTime, config, options.onLimited),
+    failed: open.add(openFailedRequests(recordsInTime, options.logger, currentTime)),
   };
 }
 
@@ -124,11 +128,11 @@ function openPipeline(
 function catalogueFollower(models: ReadModels, catalogue: PolledCatalogueView): Follower {
   return {
     async reached(position, timeoutMs) {
-      const until = performance.now() + timeoutMs;
+      const until = ticks() + timeoutMs;
       const isThere = await models.catalogue.reached(position, Math.min(timeoutMs, BEHIND_WAIT_MS));
       return within(
         (isThere ? catalogue.refresh() : catalogue.readOn()).then(() => true),
-        until - performance.now(),
+        until - ticks(),
         () => false,
       );
     },

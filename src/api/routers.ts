@@ -1,13 +1,15 @@
 /** Every router of the API, with the dependencies of its routes. */
 import type { Resources } from '../lib/async/resources.js';
 import { diagnose, type DiagnosisSources } from '../ops/diagnosis/index.js';
-import type { SignedLog } from '../ops/evidence/index.js';
+import { evidenceView, type SignedLog } from '../ops/evidence/index.js';
 import type { Erasures } from '../ops/people/index.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
+import type { DeliveryState } from '../ops/webhooks/webhookRows.js';
 import { PROJECTIONS } from '../projections/index.js';
 import { AwaitedOrders } from '../ops/readmodels/orders.js';
 import { accountRouters } from './account/accountRouters.js';
+import { consoleSessionRoutes } from './console/session.js';
 import { catalogueRouters } from './catalogue/catalogueRouters.js';
 import { eventRoutes } from './events/events.js';
 import type { EvidenceDeps } from './evidence/deps.js';
@@ -19,6 +21,7 @@ import type { Readiness } from './health.js';
 import type { ApiParts, PartsOptions } from './parts.js';
 import { serve } from './pipeline/pipeline.js';
 import { routerMaker, type RouterMaker, type SubjectRouter } from './pipeline/router.js';
+import { requestRoutes } from './requests/requests.js';
 import { clockRoutes } from './sandbox/clock.js';
 import { sandboxPaymentRoutes } from './sandbox/payments.js';
 import { resetRoutes } from './sandbox/reset.js';
@@ -38,13 +41,15 @@ export interface RouterOptions extends PartsOptions {
   readonly pollMaintenance: () => void;
   /** Where a diagnosis looks, besides readiness and status. */
   readonly diagnosed: Omit<DiagnosisSources, 'parts' | 'status' | 'onFault'>;
+  /** How the deliveries to a webhook endpoint stand. @throws UnavailableError */
+  readonly deliveryState: (endpointId: string) => Promise<DeliveryState>;
   /** Requests a reset of the sandbox. @throws HttpError `reset_refused` */
   readonly reset: () => void;
 }
 
 export interface Routers {
   readonly all: readonly SubjectRouter[];
-  /** Routers of the routes under `/ops`. */
+  /** Routers of the routes under `/ops`, and of the console's logins. */
   readonly staff: readonly SubjectRouter[];
 }
 
@@ -65,7 +70,7 @@ export async function routersOf(
 async function publicRouters(
   routerOf: RouterMaker,
   options: RouterOptions,
-  { auth, gifts, pipeline, takeDaily }: ApiParts,
+  { auth, gifts, pipeline, takeDaily, failed }: ApiParts,
 ): Promise<SubjectRouter[]> {
   const { config, engines, models, evidence, publicUrl, version, logger } = options;
   const { events } = engines;
@@ -97,9 +102,11 @@ async function publicRouters(
         events,
         feed: models.feed,
         stopping: options.stopping,
+        publicUrl,
         recognise: async (header) => auth.recognise(header, 'any') ?? auth.authenticate(header, 'any'),
       }),
     ),
+    routerOf('/api/v2/requests', requestRoutes(failed)),
     routerOf('/api/v2/webhook-endpoints', [
       ...endpointRoutes(webhookDeps),
       ...deliveryRoutes(webhookDeps),
@@ -123,14 +130,14 @@ async function publicRouters(
 function staffRouters(
   routerOf: RouterMaker,
   options: RouterOptions,
-  { gifts, takeDaily }: ApiParts,
+  { auth, gifts, takeDaily }: ApiParts,
   readiness: Readiness,
   open: Resources,
 ): SubjectRouter[] {
   const { config, engines, models, hash, subjects, evidence, logger, own } = options;
   const { events, store } = engines;
   const status = open.add(openServiceStatus({ events, store, projections: PROJECTIONS, own }));
-  return opsRouters(
+  const staff = opsRouters(
     routerOf,
     {
       gifts,
@@ -145,6 +152,13 @@ function staffRouters(
       erasures: options.erasures,
       erasureDelayMs: config.erasureDelay * 1_000,
       takeDaily,
+      deliveryState: options.deliveryState,
+      evidence: async () =>
+        evidenceView(
+          events,
+          evidence.folder,
+          config.sealWitnesses.map(({ key }) => key),
+        ),
       diagnose: async () =>
         diagnose({
           ...options.diagnosed,
@@ -155,4 +169,6 @@ function staffRouters(
     },
     giftProofRoutes(evidence, { events, models, hash, subjects }),
   );
+  const session = { staff: auth.staff, secure: options.publicUrl.startsWith('https:') };
+  return [...staff, routerOf('/console', consoleSessionRoutes(session))];
 }

@@ -19,6 +19,7 @@ export interface ApiSettings
   readonly webhookPrivateAddresses: 'refuse' | 'allow';
   readonly webhookRefusedNetworks: readonly string[];
   readonly sealPublic: boolean;
+  readonly sealWitnesses: readonly { readonly key: string }[];
   readonly sandbox: boolean;
   readonly appUrl?: string | undefined;
   readonly publicUrl?: string | undefined;

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { hostname, userInfo } from 'node:os';
 import { currentTime } from '../lib/clock.js';
 import type { CommandContext } from '../commands/context.js';
+import { randomUUID } from '../lib/world.js';
 import type { Caller } from '../ports/eventStore.js';
 
 /** The caller named in events of the command line: `cli:<system user>@<host>` (docs/support.md#acting-person). */
@@ -18,6 +18,7 @@ function systemUser(): string {
   }
 }
 
+/** Called once the log is open: a sandbox's clock is joined there. */
 export function commandLineContext(): CommandContext {
   const commandId = randomUUID();
   return { commandId, correlationId: commandId, by: commandLineCaller(), now: currentTime() };

@@ -1,8 +1,9 @@
 /** Options and access records of subcommands that show records (docs/support.md#access-records). */
-import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
+import { randomUUID } from '../lib/world.js';
 import type { Sight } from '../ops/history/eventView.js';
 import { currentTime } from '../lib/clock.js';
+import { MASK } from '../lib/mask.js';
 import { type Asker, type StartedOperation, accessRecorder } from '../commands/recordAccess.js';
 import type { AccessRequest } from '../domain/access.js';
 import { MAX_REASON } from '../domain/reason.js';
@@ -29,6 +30,14 @@ export function sightOf({ personal, reason }: SightFlags): Sight & { readonly re
   return { personal: personal === true, reason: text };
 }
 
+/** Says what a masked field is, where one was shown. @returns whether it did */
+export async function explainMask({ stderr }: Terminal, shown: readonly object[]): Promise<boolean> {
+  const isMasked = JSON.stringify(shown).includes(`"${MASK}"`);
+  if (isMasked)
+    await writeLines(stderr, [`${MASK} is a personal field: --personal --reason "…" shows it, and is recorded`]);
+  return isMasked;
+}
+
 /** The trimmed reason; null: none was given. @throws CommandFailure for an empty reason, or one that is too long */
 export function reasonOf(reason: string | undefined): string | null {
   if (reason === undefined) return null;
@@ -45,14 +54,27 @@ export function neededReason(reason: string | undefined, what: string): string {
   return text;
 }
 
-export const CSV_RULE = `A text that a spreadsheet would take for a number, a date or a formula is led by an apostrophe,
-and so is every text that starts with one: a program takes one leading apostrophe away. Amounts name their unit.`;
+export const CSV_RULE =
+  'A text that a spreadsheet would take for a number, a date or a formula is led by an apostrophe, and so is every text that starts with one: a program takes one leading apostrophe away. Amounts name their unit.';
+export const LOCAL_DAY_RULE = 'The column local_day has the day of the time beside it, in --time-zone.';
 
 export function outputOptions(command: Command, { csv }: { csv: boolean }): Command {
   command.addOption(
     new Option('--json', 'one JSON object a line on standard output, and nothing else').conflicts('csv'),
   );
-  return csv ? command.option('--csv', 'CSV with a heading on standard output, and nothing else') : command;
+  if (!csv) return command;
+  return command
+    .option('--csv', 'CSV with a heading on standard output, and nothing else')
+    .addOption(
+      new Option('--excel', 'the same with a byte order mark, which Excel needs')
+        .conflicts('json')
+        .implies({ csv: true }),
+    );
+}
+
+export interface CsvFlags {
+  readonly csv?: true;
+  readonly excel?: true;
 }
 
 type Asked = Readonly<Record<string, unknown>>;
@@ -84,18 +106,29 @@ export async function recordTaking(
   asked: Asked,
   reason: string | null,
 ): Promise<void> {
+  await recordIfPossible(terminal, what.slice('gift '.length), async () =>
+    cliAccess(events).start(what, asked, { personal: true, reason }),
+  );
+}
+
+/** Appends the record of a `work` that is done also where the log can't take the record: that is a warning. */
+export async function recordIfPossible(
+  { stderr }: Pick<Terminal, 'stderr'>,
+  work: string,
+  record: () => Promise<unknown>,
+): Promise<void> {
   try {
-    await cliAccess(events).start(what, asked, { personal: true, reason });
+    await record();
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
-    await writeLines(terminal.stderr, [
-      `gift: the log takes no record of this ${what.slice('gift '.length)} (${error.message}); it is made all the same`,
+    await writeLines(stderr, [
+      `gift: the log takes no record of this ${work} (${error.message}); it is made all the same`,
     ]);
   }
 }
 
 /** The request for the access record, without flags for the output's format. */
 function accessRequest(what: string, asked: Asked, { personal, reason }: Viewing): AccessRequest {
-  const { personal: _p, reason: _r, json: _j, csv: _c, ...rest } = asked;
+  const { personal: _p, reason: _r, json: _j, csv: _c, excel: _e, ...rest } = asked;
   return { what, asked: rest, personal, reason };
 }

@@ -5,7 +5,7 @@ import { pounds } from '../domain/money.js';
 import { findGifts, SEARCH } from '../ops/people/index.js';
 import { refuseOtherKeys, withStores } from './engines.js';
 import { cliAccess, neededReason, outputOptions } from './exports.js';
-import { examples, jsonLine, tableLines } from './output.js';
+import { examples, jsonLine, tableLines, textLines } from './output.js';
 import { nobodyFound, requestedSearch, type SearchFlags, searchOptions } from './people/search.js';
 import { throwDescribed } from './refusals.js';
 import { CommandFailure, type Terminal, writeLines } from './terminal.js';
@@ -23,9 +23,9 @@ const MOST_LINES = 100;
 export function findGiftsCommand(terminal: Terminal): Command {
   const command = searchOptions(
     new Command('find')
-      .summary('find gifts by their person, a transaction, a charge or a message')
+      .summary('find gifts by their person, a transaction, a charge, a message or a redemption')
       .description(
-        `By exactly one of these: what the person bought, got, claimed or had reassigned to them; the gifts of a transaction or a charge; the gift of a message. The latest come first. A table has at most ${MOST_LINES}, JSON all. A charge and a message take one reading of the log.`,
+        `By exactly one of these: what the person bought, got, claimed or had reassigned to them; the gifts of a transaction or a charge; the gift of a message or a redemption. The latest come first. A table has at most ${MOST_LINES}, JSON all. A charge and a message take one reading of the log.`,
       ),
     SEARCH.giftsBy,
   ).option('--reason <text>', 'why; kept with the record of who saw what');
@@ -55,10 +55,12 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
     { onlyReads: true },
   ).catch(throwDescribed);
   const { gifts, count, people } = found;
-  if (people.length === 0 && (by === 'phone' || by === 'username')) throw new CommandFailure(nobodyFound(by));
+  if (people.length === 0 && (by === 'phone_number' || by === 'username')) throw new CommandFailure(nobodyFound(by));
   if (gifts.length === 0) throw new CommandFailure('no gift was found');
   const lines =
-    flags.json === true ? gifts.map(jsonLine) : [...giftTable(gifts, terminal.stdout.columns), '', NEXT_COMMANDS];
+    flags.json === true
+      ? gifts.map(jsonLine)
+      : [...giftTable(gifts, terminal.stdout.columns), '', ...nextCommands(terminal.stdout.columns)];
   await writeLines(terminal.stdout, lines);
   if (count > gifts.length) terminal.stderr.write(`there are ${count - gifts.length} earlier ones: --json has all\n`);
 }
@@ -68,8 +70,11 @@ const aboutFound = ({ people, gifts }: FoundGifts): object =>
   people.length > 0 ? { found: people } : { transactionId: gifts[0]?.transaction_id };
 
 /** What support does next with a gift of a list. */
-export const NEXT_COMMANDS =
-  'times are UTC, values are pounds; next: gift history GIFT; gift gifts resend GIFT --reason … (reassign, extend, unredeem, block)';
+export const nextCommands = (columns: number | undefined): string[] =>
+  textLines(
+    'times are UTC, values are pounds; next: gift history GIFT; gift gifts resend GIFT --reason … (reassign, extend, unredeem, replace, block)',
+    columns,
+  );
 
 export function giftTable(gifts: FoundGifts['gifts'], columns: number | undefined): string[] {
   const rows = gifts.map((gift) => [

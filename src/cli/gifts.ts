@@ -3,15 +3,15 @@ import { Command } from 'commander';
 import { type SupportAction, supportGift } from '../ops/gifts/supportActions.js';
 import type { SupportedGift } from '../ops/history/supportedGift.js';
 import { TICKET_ID } from '../commands/blockGift.js';
-import type { ReassignDeps } from '../commands/reassignGift.js';
+import type { NewReceiver, ReassignDeps } from '../commands/reassignGift.js';
 import { isGiftId, isShortcode } from '../domain/giftIds.js';
 import { Refusal } from '../domain/refusal.js';
 import { commandLineContext } from './caller.js';
 import { refuseOtherKeys, withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
 import { findGiftsCommand } from './foundGifts.js';
-import { giftNamed } from './giftNamed.js';
-import { doMany, idsOfFile, type Many, type ManyFlags, manyOptions } from './many.js';
+import { giftNamed, giftsNamed } from './giftNamed.js';
+import { type ManyFlags, manyOptions, rowsOfFile, runMany } from './many.js';
 import { examples, jsonLine } from './output.js';
 import { describeRefusal, throwDescribed } from './refusals.js';
 import { refuseWhileHeld } from './outward.js';
@@ -24,12 +24,11 @@ interface SupportFlags extends ManyFlags {
   readonly toPhone?: string;
   readonly until?: string;
   readonly ticket?: string;
+  readonly voided?: true;
 }
 
 interface ActionCommand {
   readonly name: SupportAction['name'];
-  /** Gifts are named one by one, since each has arguments of its own. */
-  readonly alone?: true;
   /** Whether a running service then notifies the receiver. */
   readonly notifies?: true;
   readonly summary: string;
@@ -62,11 +61,10 @@ const ACTIONS: readonly ActionCommand[] = [
   },
   {
     name: 'reassign',
-    alone: true,
     notifies: true,
     summary: 'give a gift to another receiver',
     description:
-      "Gives a gift to a user, or to the owner of a phone number; a running service notifies them. The previous receiver may not redeem it any more. Refused once a voucher's code is out.",
+      "Gives a gift to a user, or to the owner of a phone number; a running service notifies them. The previous receiver may not redeem it any more. Refused once a voucher's code is out. A file has the columns gift_id, and user_id or phone_number.",
     options: [
       ['--to-user <id>', 'the new receiver, a user'],
       [
@@ -74,9 +72,14 @@ const ACTIONS: readonly ActionCommand[] = [
         "the new receiver's mobile number; -: it is read from standard input, so that no list of processes shows it",
       ],
     ],
-    examples: [`gift gifts reassign ${GIFT} --to-phone "07700 900102" --reason "sent to an old number"`],
-    check({ toUser, toPhone }) {
-      if ((toUser === undefined) === (toPhone === undefined))
+    examples: [
+      `gift gifts reassign ${GIFT} --to-phone "07700 900102" --reason "sent to an old number"`,
+      'gift gifts reassign --file receivers.csv --dry-run --reason "sent to old numbers"',
+    ],
+    check({ toUser, toPhone, file }) {
+      if (file !== undefined && (toUser ?? toPhone) !== undefined)
+        throw usageFailure('--file names the receivers: give no --to-user and no --to-phone beside it');
+      if (file === undefined && (toUser === undefined) === (toPhone === undefined))
         throw usageFailure('give one of --to-user and --to-phone');
     },
     action: ({ toUser, toPhone = '' }) => ({
@@ -119,6 +122,19 @@ const ACTIONS: readonly ActionCommand[] = [
     already: () => 'nothing was to be done',
   },
   {
+    name: 'replace',
+    notifies: true,
+    summary: 'give another gift at no charge in place of one',
+    description:
+      'Gives the gift up for good and issues another one at no charge: same product, price, owner, message and last valid day; a running service notifies the receiver. A redemption stays. Once for each gift; a replacement is neither replaced nor refunded. For a redemption that was a mistake unredeem is enough.',
+    options: [['--voided', "the issuer has made the code of the gift's voucher worthless"]],
+    examples: [`gift gifts replace ${GIFT} --reason "redeemed by somebody else"`],
+    action: ({ voided }) => ({ name: 'replace', voided: voided === true }),
+    done: ({ replaced_by }) =>
+      `it is replaced by gift ${replaced_by ?? ''}, of whose issue a running service notifies the receiver`,
+    already: () => 'nothing was to be done',
+  },
+  {
     name: 'block',
     summary: 'block a gift',
     description:
@@ -150,7 +166,7 @@ const ACTIONS: readonly ActionCommand[] = [
 
 export function giftsCommand(terminal: Terminal): Command {
   const group = new Command('gifts')
-    .summary('single gifts: find, resend, reassign, extend, unredeem, block, unblock')
+    .summary('single gifts: find, resend, reassign, extend, unredeem, replace, block, unblock')
     .description("What support does for single gifts. The gift's history shows who did it and why.")
     .addHelpText(
       'after',
@@ -166,25 +182,25 @@ function subcommand(terminal: Terminal, own: ActionCommand): Command {
   const command = new Command(name)
     .summary(summary)
     .description(description)
-    .argument(own.alone === true ? '<gift>' : '[gift]', "the gift's id or shortcode");
+    .argument('[gift]', "the gift's id or shortcode");
   for (const [flags, meaning] of options) command.option(flags, meaning);
-  if (own.alone !== true) manyOptions(command);
+  manyOptions(command);
   return outputOptions(command.option('--reason <text>', 'why; kept with what is recorded'), { csv: false })
     .addHelpText('after', examples(...own.examples))
     .action(async (gift: string | undefined, flags: SupportFlags) =>
       flags.file === undefined
-        ? runAction(terminal, own, oneNamed(gift, flags, own.alone), flags)
-        : runMany(terminal, own, gift, flags, flags.file),
+        ? runAction(terminal, own, oneNamed(gift, flags), flags)
+        : runFile(terminal, own, gift, flags, flags.file),
     );
 }
 
-function oneNamed(gift: string | undefined, { dryRun }: SupportFlags, alone?: true): string {
-  if (gift === undefined) throw usageFailure(alone === true ? 'name a gift' : 'name a gift, or a file with --file');
+function oneNamed(gift: string | undefined, { dryRun }: SupportFlags): string {
+  if (gift === undefined) throw usageFailure('name a gift, or a file with --file');
   if (dryRun === true) throw usageFailure('--dry-run is for many: give --file');
   return gift;
 }
 
-async function runMany(
+async function runFile(
   terminal: Terminal,
   { name, notifies, check, action }: ActionCommand,
   gift: string | undefined,
@@ -194,26 +210,29 @@ async function runMany(
   const reason = neededReason(flags.reason, name);
   check?.(flags);
   if (gift !== undefined) throw usageFailure('name a gift or a file, not both');
-  const named = await idsOfFile(terminal, file, 'gift_id');
-  const request = action(flags);
+  const rows = await rowsOfFile(terminal, file, 'gift_id');
+  const single = action(flags);
+  const request = { action: single.name === 'reassign' ? ({ name: single.name } as const) : single, reason };
   await withStores(terminal, async (opened) => {
-    const { events, models, subjects } = opened;
-    if (notifies === true && flags.dryRun !== true) await refuseWhileHeld(events);
-    await refuseOtherKeys(opened);
+    if (notifies === true && flags.dryRun !== true) await refuseWhileHeld(opened.events);
     // A gift has one command, by whichever of its names.
-    const ids = new Set(await Promise.all(named.map(async (one) => giftNamed(opened, one))));
-    const deps = { gifts: models.gifts, accounts: models.accounts, subjects };
-    const many: Many = {
-      doing: name,
-      request: [request, reason],
-      async each(id, context, log) {
-        if (!isGiftId(id)) throw new Refusal('gift_not_found');
-        const { own, replayed } = await supportGift({ ...deps, events: log }, id, context, request, reason);
-        return own.length > 0 && !replayed;
-      },
-    };
-    await doMany(terminal, events, [...ids], many, flags);
+    const ids = await giftsNamed(
+      opened,
+      rows.map(({ gift_id = '' }) => gift_id),
+    );
+    const items = rows.map((row, index) => ({
+      id: ids[index] ?? '',
+      ...(name === 'reassign' ? { receiver: receiverIn(row) } : {}),
+    }));
+    await runMany(terminal, opened, items, request, flags);
   }).catch(throwDescribed);
+}
+
+/** @throws CommandFailure unless the row has one receiver */
+function receiverIn({ gift_id = '', user_id = '', phone_number = '' }: Readonly<Record<string, string>>): NewReceiver {
+  if ((user_id === '') === (phone_number === ''))
+    throw new CommandFailure(`${gift_id} wants one receiver: a user_id or a phone_number`);
+  return user_id === '' ? { phone_number } : { user_id };
 }
 
 async function runAction(
@@ -229,14 +248,13 @@ async function runAction(
   if (!isGiftId(gift) && !isShortcode(gift)) throw describeRefusal(new Refusal('gift_not_found'));
   const { toPhone } = given;
   const flags = toPhone === undefined ? given : { ...given, toPhone: await orStandardInput(terminal, toPhone) };
-  const context = commandLineContext();
   const view = await withStores(terminal, async (opened) => {
     const { events, models, subjects } = opened;
     if (notifies === true) await refuseWhileHeld(events);
     await refuseOtherKeys(opened);
     const giftId = await giftNamed(opened, gift);
     const deps: ReassignDeps = { events, gifts: models.gifts, accounts: models.accounts, subjects };
-    return (await supportGift(deps, giftId, context, action(flags), reason)).gift;
+    return (await supportGift(deps, giftId, commandLineContext(), action(flags), reason)).gift;
   }).catch(throwDescribed);
   await writeLines(terminal.stdout, [
     flags.json === true

@@ -1,7 +1,7 @@
 /** `gift history` (docs/support.md#shown-events, docs/support.md#spans-of-time). */
 import { Command } from 'commander';
 import { ALL_RELATIONS, giftAsOf } from '../ops/history/giftAsOf.js';
-import { csvLine } from '../ops/exports/csv.js';
+import { csvWriter } from '../ops/exports/csv.js';
 import { EVENT_COLUMNS, eventBlocks, eventRow } from '../ops/history/eventRows.js';
 import { type EventView, eventView } from '../ops/history/eventView.js';
 import { withPersonalTexts } from '../ops/history/personalTexts.js';
@@ -14,19 +14,26 @@ import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey } from '../service/keys.js';
 import { addressOf } from '../lib/urls.js';
 import { type OpenedStores, withStores } from './engines.js';
-import { type SightFlags, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
+import {
+  type CsvFlags,
+  type SightFlags,
+  cliAccess,
+  explainMask,
+  outputOptions,
+  sightOf,
+  sightOptions,
+} from './exports.js';
 import { giftNamed } from './giftNamed.js';
 import { blockLines, examples, jsonLine, jsonText } from './output.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
-import { pastInstantOf } from './times.js';
+import { pastInstantOf, zoneOf } from './times.js';
 
-interface HistoryFlags extends SightFlags {
+interface HistoryFlags extends SightFlags, CsvFlags {
   readonly asOf?: string;
   readonly embed?: readonly string[];
   readonly viewer?: string;
   readonly timeZone: string;
   readonly json?: true;
-  readonly csv?: true;
 }
 
 export function historyCommand(terminal: Terminal): Command {
@@ -46,7 +53,7 @@ personal ones masked. With --as-of: the gift as the API would have shown it then
       "with --as-of: with this user's eyes (default: the owner's of then, or else the buyer's)",
     )
     .option('--embed <relation...>', 'with --as-of: what to embed (default: everything)')
-    .option('--time-zone <zone>', 'the zone of times without an offset', DEFAULT_ZONE);
+    .option('--time-zone <zone>', 'the zone of times without an offset, and of days in CSV', DEFAULT_ZONE);
   sightOptions(outputOptions(command, { csv: true }));
   return command
     .addHelpText(
@@ -108,9 +115,10 @@ async function runHistory(terminal: Terminal, identifier: string, flags: History
         flags.json === true
           ? views.map(jsonLine)
           : flags.csv === true
-            ? csvOf(views)
+            ? csvOf(views, flags)
             : blocksOf(found, views, terminal.stdout.columns),
       );
+      if (flags.json !== true && flags.csv !== true) await explainMask(terminal, views);
     },
     { onlyReads: true },
   );
@@ -184,9 +192,10 @@ async function showAsOf(
     ]);
 }
 
-function* csvOf(views: readonly EventView[]): Generator<string> {
-  yield csvLine(EVENT_COLUMNS);
-  for (const view of views) yield csvLine(eventRow(view));
+function* csvOf(views: readonly EventView[], { timeZone, excel }: HistoryFlags): Generator<string> {
+  const { heading, line } = csvWriter(EVENT_COLUMNS, { zone: zoneOf(timeZone), excel });
+  yield heading.slice(0, -1);
+  for (const view of views) yield line(eventRow(view)).slice(0, -1);
 }
 
 function blocksOf(

@@ -1,6 +1,6 @@
 /** The log of an import, and its keys: all are made where missing, except by a dry run. */
-import { randomBytes, randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
+import { randomBytes, randomUUID } from '../lib/world.js';
 import type { Config } from '../service/config.js';
 import { openLog, refuseForeignFiles } from '../service/engines.js';
 import type { Log } from '../service/personal.js';

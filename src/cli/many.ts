@@ -1,12 +1,11 @@
 /** One action of support for many gifts or purchases of a file (docs/support.md#many-at-once). */
-import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
-import type { CommandContext } from '../commands/context.js';
-import { inParallel } from '../lib/async/inParallel.js';
+import { doMany, type HandledItem, type ManyItem, type ManyRequest, onceEach } from '../ops/gifts/many.js';
 import { csvRecords, withoutMark } from '../ops/exports/csv.js';
-import type { EventStore } from '../ports/eventStore.js';
 import { commandLineContext } from './caller.js';
+import type { OpenedStores } from './engines.js';
 import { inputFile, nameOf, readInputText } from './fileNames.js';
+import { hashOf } from './giftNamed.js';
 import { jsonLine } from './output.js';
 import { progressBar } from './progress.js';
 import { describeRefusal } from './refusals.js';
@@ -16,7 +15,7 @@ export function manyOptions(command: Command): Command {
   return command
     .option(
       '--file <file>',
-      'many at once: a file with one id a line, or a CSV with such a column; -: standard input',
+      'many at once: a file with one id a line, or CSV or NDJSON with such a column; -: standard input',
       inputFile,
     )
     .option('--dry-run', 'with --file: say what would be done, and do nothing');
@@ -28,45 +27,34 @@ export interface ManyFlags {
   readonly json?: true;
 }
 
-export interface Many {
-  /** What is done, for the progress bar: `blocking`. */
-  readonly doing: string;
-  /** The action, its arguments and the reason: for one id, an equal request is the same command. */
-  readonly request: readonly unknown[];
-  /**
-   * Carries the action out, once for each context. @returns whether anything was done now
-   * @throws Refusal, UnavailableError
-   */
-  readonly each: (id: string, context: CommandContext, events: EventStore) => Promise<boolean>;
-}
-
-type Outcome = 'done' | 'unchanged' | 'refused';
-
-interface Handled {
-  readonly id: string;
-  readonly outcome: Outcome;
-  readonly why?: string;
-}
-
-const PARALLEL = 8;
+type Row = Readonly<Record<string, string>>;
 
 /**
- * The ids of a file, each once, in the order of the file. @param column of a CSV that has them
+ * The rows of a file, in its order, each with the id in `column` and what other columns it has.
  * @throws CommandFailure where there are none
  */
-export async function idsOfFile(
+export async function rowsOfFile(
   terminal: Terminal,
   file: string,
   column: 'gift_id' | 'transaction_id',
-): Promise<readonly string[]> {
-  const [first = [], ...records] = recordsIn(await readInputText(terminal, file), file);
-  const index = first.indexOf(column);
-  if (index < 0 && first.length > 1)
+): Promise<readonly Row[]> {
+  const text = await readInputText(terminal, file);
+  const rows = text.trimStart().startsWith('{') ? jsonRows(text, file, column) : csvRows(text, file, column);
+  const named = rows.filter((row) => (row[column] ?? '') !== '');
+  if (named.length === 0) throw new CommandFailure(`${nameOf(file)} names nothing: give one id a line`);
+  return named;
+}
+
+function csvRows(text: string, file: string, column: string): Row[] {
+  const [first = [], ...records] = recordsIn(text, file);
+  const headings = first.map((cell) => cell.trim());
+  const isHeaded = headings.includes(column);
+  if (!isHeaded && first.length > 1)
     throw new CommandFailure(`${nameOf(file)}: a CSV wants the column ${column}; else give one id a line`);
-  const cells = index < 0 ? [first, ...records].map(([cell]) => cell) : records.map((record) => record[index]);
-  const ids = cells.map((cell = '') => withoutMark(cell.trim())).filter((id) => id !== '');
-  if (ids.length === 0) throw new CommandFailure(`${nameOf(file)} names nothing: give one id a line`);
-  return [...new Set(ids)];
+  const columns = isHeaded ? headings : [column];
+  return (isHeaded ? records : [first, ...records]).map((record) =>
+    Object.fromEntries(columns.map((name, index) => [name, withoutMark((record[index] ?? '').trim())])),
+  );
 }
 
 function recordsIn(text: string, file: string): string[][] {
@@ -78,68 +66,84 @@ function recordsIn(text: string, file: string): string[][] {
   }
 }
 
-/**
- * Does it for each id, and writes a report. An id has the same command id in each call with the same arguments and
- * reason: what is done is not done again, so an interrupted call is repeated as it was.
- * @throws CommandFailure where any was refused
- */
-export async function doMany(
+function jsonRows(text: string, file: string, column: string): Row[] {
+  return text.split('\n').flatMap((line, index): Row[] => {
+    if (line.trim() === '') return [];
+    const row = objectIn(line);
+    if (row === undefined) throw new CommandFailure(`${nameOf(file)}: line ${index + 1} is no JSON object`);
+    // Lists end with a line about the list.
+    if ('action' in row) return [];
+    if (typeof row[column] !== 'string')
+      throw new CommandFailure(`${nameOf(file)}: line ${index + 1} has no text ${column}`);
+    return [
+      Object.fromEntries(
+        Object.entries(row).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+      ),
+    ];
+  });
+}
+
+function objectIn(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, unknown>>)
+      : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Does it for each item, and writes a report. @throws CommandFailure where any was refused */
+export async function runMany(
   terminal: Terminal,
-  events: EventStore,
-  ids: readonly string[],
-  { doing, request, each }: Many,
-  { dryRun, json }: ManyFlags,
+  opened: OpenedStores,
+  given: readonly ManyItem[],
+  request: Omit<ManyRequest, 'dryRun'>,
+  { dryRun = false, json }: { readonly dryRun?: boolean; readonly json?: true },
+  waitMs = 0,
 ): Promise<void> {
   const { stdout, stderr, signal } = terminal;
-  const handled: Handled[] = [];
-  const bar = progressBar(stderr, { doing, unit: 'ids' });
-  const target = dryRun === true ? withoutAppends(events) : events;
+  const { events, models, subjects } = opened;
+  const hash = await hashOf(opened, '--file wants the key under which each command is done once');
+  const { items, twice } = onceEach(given);
+  if (twice !== undefined) throw new CommandFailure(`${twice} is named twice, with two receivers: give one`);
+  const handled: HandledItem[] = [];
+  const bar = progressBar(stderr, { doing: request.action.name, unit: 'ids' });
   let count = 0;
   try {
-    await inParallel(
-      ids.entries(),
-      PARALLEL,
-      async ([index, id]) => {
-        const context = { ...commandLineContext(), commandId: commandIdOf([...request, id]) };
-        handled[index] = await handle(id, () => each(id, context, target));
-        bar(++count, ids.length);
+    const deps = { events, gifts: models.gifts, accounts: models.accounts, subjects, hash };
+    await doMany(
+      deps,
+      items,
+      { ...request, dryRun },
+      {
+        context: commandLineContext(),
+        waitMs,
+        signal,
+        whyRefused(error) {
+          const failure = describeRefusal(error);
+          return failure instanceof CommandFailure ? failure.message : undefined;
+        },
+        onHandled(index, one) {
+          handled[index] = one;
+          bar(++count, items.length);
+        },
       },
-      signal,
     );
   } finally {
     bar.clear();
-    await writeLines(stdout, reportOf(Object.values(handled), dryRun === true, json === true));
+    await writeLines(stdout, reportOf(Object.values(handled), dryRun, json === true));
   }
-  if (signal.aborted) throw interrupted(`interrupted after ${count} of ${ids.length}: the same command goes on`);
+  if (signal.aborted) throw interrupted(`interrupted after ${count} of ${items.length}: the same command goes on`);
   const refused = handled.filter(({ outcome }) => outcome === 'refused').length;
-  if (refused > 0) throw new CommandFailure(`${refused} of ${ids.length} ${refused === 1 ? 'was' : 'were'} refused`);
+  if (refused > 0) throw new CommandFailure(`${refused} of ${items.length} ${refused === 1 ? 'was' : 'were'} refused`);
 }
 
-const commandIdOf = (command: readonly unknown[]): string =>
-  `many-${createHash('sha256').update(JSON.stringify(command)).digest('hex').slice(0, 32)}`;
-
-async function handle(id: string, work: () => Promise<boolean>): Promise<Handled> {
-  try {
-    return { id, outcome: (await work()) ? 'done' : 'unchanged' };
-  } catch (error) {
-    if (error instanceof WouldAppend) return { id, outcome: 'done' };
-    const failure = describeRefusal(error);
-    if (!(failure instanceof CommandFailure)) throw error;
-    return { id, outcome: 'refused', why: failure.message };
-  }
-}
-
-class WouldAppend extends Error {}
-
-/** The log for a dry run: a command that comes to its append would have been done. */
-const withoutAppends = (events: EventStore): EventStore => ({
-  ...events,
-  append: () => Promise.reject(new WouldAppend()),
-});
-
-function reportOf(handled: readonly Handled[], dryRun: boolean, json: boolean): string[] {
+function reportOf(handled: readonly HandledItem[], dryRun: boolean, json: boolean): string[] {
   if (json) return handled.map((one) => jsonLine({ ...one, ...(dryRun ? { dry_run: true } : {}) }));
-  const number = (outcome: Outcome): number => handled.filter((one) => one.outcome === outcome).length;
+  const number = (outcome: HandledItem['outcome']): number => handled.filter((one) => one.outcome === outcome).length;
   return [
     ...handled.flatMap(({ id, why }) => (why === undefined ? [] : [`${id}: ${why}`])),
     `${number('done')} ${dryRun ? 'would be done' : 'done'}, ${number('unchanged')} had nothing left to do, ${number('refused')} refused`,

@@ -7,11 +7,14 @@ import { UnavailableError } from '../ports/unavailable.js';
 import { auditCommand } from './audit/audit.js';
 import { backupCommand } from './backup.js';
 import { copyCommand } from './copy.js';
+import { listenCommand } from './developers/listen.js';
+import { triggerCommand } from './developers/trigger.js';
 import { diagnoseCommand } from './diagnose.js';
 import { giftsCommand } from './gifts.js';
 import { historyCommand } from './history.js';
 import { importCommand } from './import.js';
 import { keysCommand } from './keys.js';
+import { logCommand } from './log.js';
 import { holdCommand, resumeCommand } from './outward.js';
 import { parkedCommand } from './parked/parked.js';
 import { peopleCommand } from './people/people.js';
@@ -22,6 +25,8 @@ import { refundCommand, refundsCommand } from './refund.js';
 import { restoreCommand } from './restore.js';
 import { CommandFailure, EXIT, type Terminal } from './terminal.js';
 import { examples } from './output.js';
+import { wrapped } from '../lib/wrappedText.js';
+import { webhooksCommand } from './webhooks.js';
 import { witnessCommand } from './witness.js';
 
 export function program(terminal: Terminal): Command {
@@ -71,20 +76,33 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   gift.addCommand(giftsCommand(terminal));
   gift.addCommand(parkedCommand(terminal));
   gift.addCommand(peopleCommand(terminal));
+  gift.addCommand(webhooksCommand(terminal));
   gift.addCommand(historyCommand(terminal));
+  gift.addCommand(logCommand(terminal));
   gift.addCommand(auditCommand(terminal));
   gift.addCommand(projectionsCommand(terminal));
   gift.addCommand(witnessCommand(terminal));
+  gift.addCommand(listenCommand(terminal));
+  gift.addCommand(triggerCommand(terminal));
   for (const command of withInner(gift)) {
     command.exitOverride();
     command.configureOutput({
-      writeOut: (text) => terminal.stdout.write(text),
+      writeOut: (text) => terminal.stdout.write(fitted(text, terminal.stdout.columns)),
       writeErr: (text) => terminal.stderr.write(text),
     });
     command.showHelpAfterError('(--help shows how it is used)');
   }
   return gift;
 }
+
+const HELP_COLUMNS = 80;
+
+/** Help, broken at words. Indented lines stay whole: examples are copied, and all others fit already. */
+const fitted = (help: string, columns = HELP_COLUMNS): string =>
+  help
+    .split('\n')
+    .flatMap((line) => (line.startsWith(' ') ? [line] : wrapped(line, columns, '', '')))
+    .join('\n');
 
 function withInner(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withInner)];

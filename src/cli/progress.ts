@@ -1,5 +1,7 @@
 /** A progress bar, only on a terminal. */
 import { Presets, SingleBar } from 'cli-progress';
+import { ticks } from '../lib/world.js';
+import { widthOf } from '../lib/wrappedText.js';
 import type { Terminal } from './terminal.js';
 
 /** The total, or the share done (0 to 1); `undefined`: unknown. It is never a guess. */
@@ -21,7 +23,8 @@ export interface ProgressTexts {
 /** Window for which rate and remaining time are computed, ms. They are shown from `ENOUGH_MS` on. */
 const WINDOW_MS = 5_000;
 const ENOUGH_MS = 1_000;
-const BAR_SIZE = 24;
+/** Columns of the bar, where the terminal has room for it. */
+const BAR_SIZE = { most: 24, least: 5 };
 
 interface Sample {
   readonly at: number;
@@ -34,7 +37,7 @@ export function progressBar(stderr: Terminal['stderr'], words: ProgressTexts): P
   let line = progressLine(words);
   const show = (done: number, goal: Goal, note = ''): void => {
     if (stderr.isTTY !== true) return;
-    const text = line(performance.now(), done, goal, note);
+    const text = line(ticks(), done, goal, { note, columns: stderr.columns });
     if (bar === undefined) {
       bar = new SingleBar(
         {
@@ -61,10 +64,17 @@ export function progressBar(stderr: Terminal['stderr'], words: ProgressTexts): P
   });
 }
 
-/** Makes the line of a progress bar. `at`: ms of a monotonic clock. */
-export function progressLine(words: ProgressTexts): (at: number, done: number, goal: Goal, note?: string) => string {
+/** Makes the line of a progress bar. `at`: ms of a monotonic clock; `columns`: the terminal's width. */
+export function progressLine(
+  words: ProgressTexts,
+): (
+  at: number,
+  done: number,
+  goal: Goal,
+  shown?: { readonly note?: string | undefined; readonly columns?: number | undefined },
+) => string {
   const samples: Sample[] = [];
-  return (at, done, goal, note = '') => {
+  return (at, done, goal, { note = '', columns = Number.POSITIVE_INFINITY } = {}) => {
     // The share never goes back, though the log grows.
     const share =
       goal === undefined
@@ -75,7 +85,7 @@ export function progressLine(words: ProgressTexts): (at: number, done: number, g
           );
     samples.push({ at, done, share });
     while (samples.length > 2 && at - (samples[1]?.at ?? at) >= WINDOW_MS) samples.shift();
-    return lineOf({ ...words, done, goal, share, note }, samples);
+    return lineOf({ ...words, done, goal, share, note }, samples, columns);
   };
 }
 
@@ -106,7 +116,7 @@ interface Shown extends ProgressTexts {
   readonly note: string;
 }
 
-function lineOf({ doing, unit, done, goal, share, note }: Shown, samples: readonly Sample[]): string {
+function lineOf({ doing, unit, done, goal, share, note }: Shown, samples: readonly Sample[], columns: number): string {
   const parts = [`${inWords(done)}${typeof goal === 'number' ? ` of ${inWords(goal)}` : ''} ${unit}`];
   const [first] = samples;
   const last = samples.at(-1);
@@ -120,18 +130,21 @@ function lineOf({ doing, unit, done, goal, share, note }: Shown, samples: readon
   }
   if (note !== '') parts.push(note);
   if (share === undefined) return [doing, ...parts].join(' | ');
-  const full = Math.floor(share * BAR_SIZE);
-  return [`${doing} ${'█'.repeat(full)}${'░'.repeat(BAR_SIZE - full)} ${Math.floor(share * 100)} %`, ...parts].join(
-    ' | ',
-  );
+  const text = [`${Math.floor(share * 100)} %`, ...parts].join(' | ');
+  const size = Math.min(BAR_SIZE.most, columns - widthOf(`${doing}  ${text}`));
+  if (size < BAR_SIZE.least) return `${doing} ${text}`;
+  const full = Math.floor(share * size);
+  return `${doing} ${'█'.repeat(full)}${'░'.repeat(size - full)} ${text}`;
 }
 
 const inWords = (count: number): string => Math.round(count).toLocaleString('en-GB');
 
-/** Remaining time in words: `8 s`, `3 min`, `2 h 5 min`. */
-function describeTime(ms: number): string {
+/** A span of time in words: `8 s`, `3 min`, `2 h 5 min`, `12 days`. */
+export function describeTime(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   if (seconds < 90) return `${seconds} s`;
   const minutes = Math.ceil(seconds / 60);
-  return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 90) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }

@@ -2,17 +2,18 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { pounds } from '../domain/money.js';
 import { TRANSACTION_STATUSES, type TransactionStatus } from '../domain/purchase/status.js';
-import { csvLine } from '../ops/exports/csv.js';
+import { csvWriter } from '../ops/exports/csv.js';
 import { PURCHASE_FILTERS, type PurchaseFilter, unknownPurchaseFilter } from '../ops/purchases/purchaseFilter.js';
 import { PURCHASE_COLUMNS, purchaseCells, type PurchaseRow } from '../ops/purchases/purchaseRows.js';
 import { type PurchaseBatch, readPurchases } from '../ops/purchases/readPurchases.js';
 import { withStores } from './engines.js';
-import { CSV_RULE, cliAccess, outputOptions, reasonOf } from './exports.js';
-import { examples, jsonLine, tableLines } from './output.js';
+import { CSV_RULE, type CsvFlags, cliAccess, LOCAL_DAY_RULE, outputOptions, reasonOf } from './exports.js';
+import { examples, jsonLine, tableLines, textLines } from './output.js';
 import { type RangeFlags, rangeOptions, timesOf } from './ranges.js';
+import { zoneOf } from './times.js';
 import { CommandFailure, interrupted, type Terminal, writeLines, writeText } from './terminal.js';
 
-interface ListFlags extends RangeFlags {
+interface ListFlags extends RangeFlags, CsvFlags {
   readonly buyer?: string;
   readonly product?: string;
   readonly status?: TransactionStatus;
@@ -22,7 +23,6 @@ interface ListFlags extends RangeFlags {
   readonly charge?: string;
   readonly reason?: string;
   readonly json?: true;
-  readonly csv?: true;
 }
 
 /** Most purchases of a table, which is held in memory. */
@@ -47,6 +47,7 @@ export function purchaseListCommand(terminal: Terminal): Command {
       'after',
       `
 In CSV the column product_name is for people: it is the name of the day. ${CSV_RULE}
+${LOCAL_DAY_RULE}
 ${examples(
   'gift purchases list --product p1 --from 2026-05-04 --to 2026-05-04 --max 100',
   'gift purchases list --buyer u42 --status charged --csv > u42.csv',
@@ -75,7 +76,7 @@ async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
       const written: Written = { count: 0, complete: false };
       try {
         await (flags.json === true || flags.csv === true
-          ? writeAll(terminal, batches, flags.csv === true, written)
+          ? writeAll(terminal, batches, flags, written)
           : writeTable(terminal, batches, written));
       } finally {
         await record.end(written.count, null, written.complete);
@@ -95,17 +96,19 @@ interface Written {
 async function writeAll(
   { stdout, stderr, signal }: Terminal,
   batches: AsyncIterable<PurchaseBatch>,
-  csv: boolean,
+  { json, excel, timeZone }: ListFlags,
   written: Written,
 ): Promise<void> {
-  const lineOf = (row: PurchaseRow): string => (csv ? csvLine(purchaseCells(row)) : jsonLine(row));
-  if (csv && !(await writeText(stdout, `${csvLine(PURCHASE_COLUMNS)}\n`))) return;
+  const isCsv = json !== true;
+  const csv = csvWriter(PURCHASE_COLUMNS, { zone: zoneOf(timeZone), excel });
+  const lineOf = (row: PurchaseRow): string => (isCsv ? csv.line(purchaseCells(row)) : `${jsonLine(row)}\n`);
+  if (isCsv && !(await writeText(stdout, csv.heading))) return;
   for await (const { rows } of batches) {
-    if (rows.length > 0 && !(await writeText(stdout, rows.map((row) => `${lineOf(row)}\n`).join('')))) return;
+    if (rows.length > 0 && !(await writeText(stdout, rows.map(lineOf).join('')))) return;
     written.count += rows.length;
   }
   written.complete = !signal.aborted;
-  if (csv && written.complete) stderr.write(`${written.count} ${written.count === 1 ? 'purchase' : 'purchases'}\n`);
+  if (isCsv && written.complete) stderr.write(`${written.count} ${written.count === 1 ? 'purchase' : 'purchases'}\n`);
 }
 
 async function writeTable(
@@ -149,7 +152,10 @@ function tableOf(purchases: readonly PurchaseRow[], columns: number | undefined)
       columns,
     ),
     '',
-    `${numberOf(purchases)}; times are UTC, money is pounds; next: gift gifts find --transaction TRANSACTION --reason …; gift history TRANSACTION; gift purchases refund TRANSACTION --reason …`,
+    ...textLines(
+      `${numberOf(purchases)}; times are UTC, money is pounds; next: gift gifts find --transaction TRANSACTION --reason …; gift history TRANSACTION; gift purchases refund TRANSACTION --reason …`,
+      columns,
+    ),
   ];
 }
 

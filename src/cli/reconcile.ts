@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { systemMs } from '../lib/world.js';
 import {
   type DayReport,
   dayOf,
@@ -50,7 +51,7 @@ async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<
   const { day, report } = await withStores(
     terminal,
     async ({ config, events, store }) => {
-      const day = dayOf(flags.day, flags.timeZone, { now: Date.now(), settings: config });
+      const day = dayOf(flags.day, flags.timeZone, { now: systemMs(), settings: config });
       const viewing = { personal: false, reason: null };
       const access = await cliAccess(events).start('gift payments reconcile', { ...flags }, viewing);
       let shown = 0;

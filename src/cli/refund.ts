@@ -1,14 +1,14 @@
 import { Command } from 'commander';
-import { refundView } from '../ops/refunds/refundView.js';
+import { refundView, whyNotRefunded } from '../ops/refunds/refundView.js';
 import { listRefunds, refundGifts, type RefundStatus } from '../commands/refundGifts.js';
 import { isGiftId, isShortcode } from '../domain/giftIds.js';
 import { pounds } from '../domain/money.js';
 import { commandLineContext } from './caller.js';
-import { withLog } from './engines.js';
+import { withLog, withStores } from './engines.js';
 import { refuseWhileHeld } from './outward.js';
 import { neededReason } from './exports.js';
-import { giftNamed } from './giftNamed.js';
-import { doMany, idsOfFile, type Many, type ManyFlags, manyOptions } from './many.js';
+import { giftsNamed } from './giftNamed.js';
+import { type ManyFlags, manyOptions, rowsOfFile, runMany } from './many.js';
 import { examples, jsonLine, tableLines } from './output.js';
 import { throwDescribed } from './refusals.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
@@ -89,23 +89,22 @@ async function runRefund(terminal: Terminal, transactionId: string | undefined, 
   for (const identifier of gift ?? [])
     if (!isGiftId(identifier) && !isShortcode(identifier))
       throw usageFailure(`--gift must be a gift's id or shortcode, not ${JSON.stringify(identifier.slice(0, 64))}`);
-  const context = commandLineContext();
   const { refund } = await withLog(terminal, async (opened) => {
     await refuseWhileHeld(opened.events);
     const order = {
       transactionId,
       voided: voided === true,
       reason,
-      ...(gift === undefined ? {} : { giftIds: await Promise.all(gift.map((one) => giftNamed(opened, one))) }),
+      ...(gift === undefined ? {} : { giftIds: await giftsNamed(opened, gift) }),
     };
-    return refundGifts(opened.events, context, order, { ms, signal: terminal.signal });
+    return refundGifts(opened.events, commandLineContext(), order, { ms, signal: terminal.signal });
   }).catch(throwDescribed);
   await writeLines(
     terminal.stdout,
     json === true ? [jsonLine(refundView(transactionId, refund))] : inWords(transactionId, refund),
   );
-  const failure = failureOf(refund);
-  if (failure !== undefined) throw failure;
+  const why = whyNotRefunded(refund);
+  if (why !== undefined) throw new CommandFailure(why);
   if (terminal.signal.aborted) throw interrupted('interrupted: the refund goes on');
 }
 
@@ -118,22 +117,12 @@ async function refundMany(
   if (transactionId !== undefined || flags.gift !== undefined)
     throw usageFailure('--file names whole purchases: give no transaction and no --gift beside it');
   const { reason, ms } = checkedRefund(flags);
-  const voided = flags.voided === true;
-  const ids = await idsOfFile(terminal, file, 'transaction_id');
-  await withLog(terminal, async ({ events }) => {
-    if (flags.dryRun !== true) await refuseWhileHeld(events);
-    const many: Many = {
-      doing: 'refunding',
-      request: ['refund', voided, reason],
-      async each(id, context, log) {
-        const order = { transactionId: id, voided, reason };
-        const { refund, replayed } = await refundGifts(log, context, order, { ms, signal: terminal.signal });
-        const failure = failureOf(refund);
-        if (failure !== undefined) throw failure;
-        return !replayed;
-      },
-    };
-    await doMany(terminal, events, ids, many, flags);
+  const rows = await rowsOfFile(terminal, file, 'transaction_id');
+  await withStores(terminal, async (opened) => {
+    if (flags.dryRun !== true) await refuseWhileHeld(opened.events);
+    const items = rows.map(({ transaction_id: id = '' }) => ({ id }));
+    const request = { action: { name: 'refund', voided: flags.voided === true }, reason } as const;
+    await runMany(terminal, opened, items, request, flags, ms);
   }).catch(throwDescribed);
 }
 
@@ -143,16 +132,6 @@ function checkedRefund({ reason, wait }: RefundFlags): { readonly reason: string
   if (!/^\d{1,5}$/.test(wait))
     throw usageFailure(`--wait must be a whole number of seconds, not ${JSON.stringify(wait)}`);
   return { reason: text, ms: Number(wait) * 1_000 };
-}
-
-function failureOf(refund: RefundStatus): CommandFailure | undefined {
-  if (refund.status === 'refused')
-    return new CommandFailure(
-      `${refund.provider} refuses: ${refund.code}; the gifts are cancelled and the refund is parked (gift parked list)`,
-    );
-  return refund.status === 'nothing'
-    ? new CommandFailure('nothing was refunded: no gift could be cancelled')
-    : undefined;
 }
 
 const WORDS: Readonly<Record<string, string>> = {

@@ -8,7 +8,7 @@ export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 export interface Terminal {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable & { readonly columns?: number };
-  readonly stderr: Writable & { readonly isTTY?: boolean };
+  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Lowers the priority for long work. Absent where the process is not the command's own. */
   readonly yieldProcessor?: () => void;

@@ -1,10 +1,10 @@
 /** One voucher per gift, whatever its format (docs/api/vouchers.md#one-voucher-per-gift). */
-import { randomBytes, randomInt } from 'node:crypto';
 import type { Segment } from '../domain/catalogue.js';
 import type { VoucherAssigned } from '../domain/gift/events.js';
 import { assignVoucher, refuseNewVoucher, refuseUnlessMayHaveVoucher } from '../domain/gift/decisions.js';
 import { Refusal } from '../domain/refusal.js';
 import { PINS, V1_INTEGRATIONS, generateCode, pinOf, voucherExpiry } from '../domain/voucher.js';
+import { randomBytes, randomInt } from '../lib/world.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
 import type { CodePool } from './codePool.js';

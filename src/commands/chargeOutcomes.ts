@@ -1,5 +1,6 @@
 /** Waits for a charge's outcome, whichever process records it: one follower of the log in each process. */
 import { idOf } from '../domain/streamName.js';
+import { after, endTimer } from '../lib/world.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 
@@ -50,9 +51,9 @@ export async function openChargeOutcomes(
         settled: (timeoutMs) =>
           new Promise((resolve) => {
             if (settled) return resolve(true);
-            const timer = setTimeout(() => resolve(settled), timeoutMs);
+            const timer = after(timeoutMs, () => resolve(settled));
             wake = () => {
-              clearTimeout(timer);
+              endTimer(timer);
               resolve(settled);
             };
           }),

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '../domain/decider.js';
+import { randomUUID } from '../lib/world.js';
 import type { Caller, EventMetadata, NewEvent, RecordedEvent } from '../ports/eventStore.js';
 import { Refusal } from '../domain/refusal.js';
 import { schemaNote, type Upcasters } from '../domain/upcasters.js';

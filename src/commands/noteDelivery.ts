@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HISTORY_ONLY } from '../domain/decider.js';
 import {
   failDelivery,
@@ -7,6 +6,7 @@ import {
   notificationStream,
   type NotificationUndelivered,
 } from '../domain/notification.js';
+import { sleep, ticks } from '../lib/world.js';
 import type { EventStore, Recorded } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
@@ -31,9 +31,9 @@ export async function noteUndelivered(
   context: CommandContext,
   waitMs: number,
 ): Promise<'recorded' | 'known' | 'unsettled'> {
-  const deadline = performance.now() + waitMs;
+  const deadline = ticks() + waitMs;
   for (;;) {
-    const over = performance.now() >= deadline;
+    const over = ticks() >= deadline;
     let settled = true;
     const stream = notificationStream(giftId);
     const { own, replayed } = await transact(events, HISTORY_ONLY, stream, context, (_, history) => {

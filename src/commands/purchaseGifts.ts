@@ -1,5 +1,4 @@
 /** See docs/api/purchases.md#buy-gifts, docs/api/purchases.md#purchase-outcome */
-import { randomBytes } from 'node:crypto';
 import { inSlices } from '../lib/async/slices.js';
 import { daysAfter } from '../lib/days.js';
 import { isStaff } from '../domain/account.js';
@@ -11,6 +10,7 @@ import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.j
 import { brokenCardLimit } from '../domain/purchase/decisions.js';
 import { Refusal } from '../domain/refusal.js';
 import { type SendingFacts, sendTime } from '../domain/purchase/sending.js';
+import { randomBytes } from '../lib/world.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { accountAtLogEnd, type AccountDocument, accountInLog } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';

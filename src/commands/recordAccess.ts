@@ -1,6 +1,6 @@
 /** Records access (docs/support.md#access-records). Data is not shown where its access can't be recorded. */
-import { randomUUID } from 'node:crypto';
 import { type AccessEvent, type AccessRequest, accessStream } from '../domain/access.js';
+import { randomUUID } from '../lib/world.js';
 import type { Caller, EventStore, Position } from '../ports/eventStore.js';
 import { appendEvent } from './transact.js';
 

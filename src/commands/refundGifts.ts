@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fold } from '../domain/decider.js';
 import { giftStream } from '../domain/gift/events.js';
 import { giftAggregate } from '../domain/gift/state.js';
@@ -9,6 +8,7 @@ import { requestRefund } from '../domain/purchase/decisions.js';
 import { cancelForRefund, type SkippedGifts, type SkipReason, type Refund } from '../domain/purchase/refund.js';
 import type { RefusalCode } from '../domain/errors.js';
 import { Refusal } from '../domain/refusal.js';
+import { sleep, ticks } from '../lib/world.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
@@ -114,7 +114,7 @@ async function outcomeOf(
   refundId: string,
   { ms, signal }: { readonly ms: number; readonly signal?: AbortSignal },
 ): Promise<Omit<Refunding, 'replayed'>> {
-  const deadline = performance.now() + ms;
+  const deadline = ticks() + ms;
   let state: Purchase = purchaseAggregate.initial;
   let next = 0;
   let position: Position | undefined;
@@ -127,7 +127,7 @@ async function outcomeOf(
     if (refund === undefined) throw new Error('a refund was asked for and is not there');
     if (
       (refund.status !== 'requested' && refund.status !== 'started') ||
-      performance.now() >= deadline ||
+      ticks() >= deadline ||
       signal?.aborted === true
     )
       return { refund, position };

@@ -1,8 +1,8 @@
 /** The command loop: reads a stream, decides, appends at the revision read; after a conflict it starts over. */
-import { randomUUID } from 'node:crypto';
 import { copyWith } from '../lib/copyWith.js';
 import { type Aggregate, type DomainEvent, fold } from '../domain/decider.js';
 import { kindOf } from '../domain/streamName.js';
+import { randomUUID } from '../lib/world.js';
 import {
   ConflictError,
   type EventStore,

@@ -35,7 +35,7 @@ export interface NamedEndpoint {
   readonly owner: EndpointOwner;
 }
 
-/** An endpoint of the caller, with its stream as just read. */
+/** An endpoint with its stream as just read. */
 export interface OwnEndpoint extends NamedEndpoint {
   readonly history: readonly RecordedEvent[];
 }
@@ -49,16 +49,25 @@ type Done = Promise<Transacted<WebhookEndpoint>>;
  * UnavailableError
  */
 export async function openOwnEndpoint(
-  { events }: Events,
+  deps: Events,
   { id, owner }: NamedEndpoint,
   context: CommandContext,
 ): Promise<OwnEndpoint> {
+  const endpoint = await openEndpoint(deps, id, context);
+  if (ownerName(endpoint.owner) !== ownerName(owner)) throw new Refusal('webhook_endpoint_not_found');
+  return endpoint;
+}
+
+/**
+ * The endpoint of any owner, for support. A deleted one is found only for a command that has already run on it.
+ * @throws Refusal `webhook_endpoint_not_found`; `idempotency_key_reused`; UnavailableError
+ */
+export async function openEndpoint({ events }: Events, id: string, context: CommandContext): Promise<OwnEndpoint> {
   const history = await events.read(webhookEndpointStream(id));
   const state = fold(webhookEndpointAggregate, history);
-  const isOwn = state.status !== 'none' && ownerName(state.owner) === ownerName(owner);
-  if (!isOwn || (state.status === 'deleted' && ownEvents(history, context).length === 0))
+  if (state.status === 'none' || (state.status === 'deleted' && ownEvents(history, context).length === 0))
     throw new Refusal('webhook_endpoint_not_found');
-  return { id, owner, history };
+  return { id, owner: state.owner, history };
 }
 
 /**

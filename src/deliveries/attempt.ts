@@ -1,4 +1,5 @@
 /** One attempt to deliver one event to an endpoint. */
+import { systemMs, ticks } from '../lib/world.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { Waiting } from './backlog.js';
 import { isSubscribed, type Message, type MessageDeps, messageOf } from './message.js';
@@ -47,15 +48,28 @@ export async function attemptOnce(
   if (message === undefined) return 'lost';
   if (item.ping === undefined && !isSubscribed(endpoint, message)) return 'unwanted';
   if (!mayStart()) return 'stopped';
-  // The system's clock, which a sandbox does not move: receivers refuse timestamps five minutes off their own clock.
-  const timestamp = Math.floor(Date.now() / 1_000);
-  const started = performance.now();
   const { url } = endpoint;
-  const headers = signedHeaders(secrets, { ...message, timestamp });
-  const outcome = await sender.send({ url, headers, body: message.body }, cut);
-  // After a cut it is unknown whether the message arrived.
+  const sent = await sendSigned(sender, url, secrets, message, cut);
+  return sent === 'stopped' ? sent : { message, url, at, ...sent };
+}
+
+/**
+ * Sends a message, signed now.
+ * @returns `stopped`: `cut` ended the request, and it is unknown whether the message arrived
+ */
+export async function sendSigned(
+  sender: Pick<Sender, 'send'>,
+  url: string,
+  secrets: readonly string[],
+  { id, body }: Omit<Message, 'type'>,
+  cut: AbortSignal,
+): Promise<Pick<Attempted, 'outcome' | 'durationMs'> | 'stopped'> {
+  // The system's clock, which a sandbox does not move: receivers refuse timestamps five minutes off their own clock.
+  const timestamp = Math.floor(systemMs() / 1_000);
+  const started = ticks();
+  const outcome = await sender.send({ url, headers: signedHeaders(secrets, { id, timestamp, body }), body }, cut);
   if (cut.aborted && 'error' in outcome) return 'stopped';
-  return { message, url, at, outcome, durationMs: Math.round(performance.now() - started) };
+  return { outcome, durationMs: Math.round(ticks() - started) };
 }
 
 const PREFIX = 'whsec_';

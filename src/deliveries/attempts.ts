@@ -1,5 +1,5 @@
 /** The attempts that are shown to the owner of an endpoint: the latest that succeeded, and the latest that failed. */
-import { randomUUID } from 'node:crypto';
+import { randomUUID } from '../lib/world.js';
 import { attemptRecords, MOST_ATTEMPTS, type WebhookAttempt } from '../messages/webhookAttempts.js';
 import type { Records } from '../ports/readStore.js';
 import type { Attempted } from './attempt.js';

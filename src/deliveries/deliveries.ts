@@ -1,4 +1,5 @@
 /** Webhooks: the process with the lease delivers, the others wait for it (docs/design.md#webhook-deliveries). */
+import { randomFraction } from '../lib/world.js';
 import type { Records } from '../ports/readStore.js';
 import { workByLease } from '../runtime/coordination/index.js';
 import type { Followers } from '../runtime/supervision/followers.js';
@@ -52,7 +53,7 @@ export function startDeliveries({
   holder,
   followers,
   now = currentTime,
-  random = Math.random,
+  random = randomFraction,
   schedule,
   finishMs = FINISH_MS,
   stalledMs = STALLED_MS,

@@ -1,4 +1,5 @@
 /** The deliveries to one endpoint, in the process that leads (docs/api/webhooks.md#webhook-deliveries). */
+import { ticks } from '../lib/world.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { Waiting } from './backlog.js';
 import { lineReader } from './lineReader.js';
@@ -41,7 +42,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
   }
 
   function isStalled(): boolean {
-    const now = performance.now();
+    const now = ticks();
     const sending = sender.state();
     dueSince = sending !== 'idle' || reader.isDue() ? (dueSince ?? now) : undefined;
     return dueSince !== undefined && sending !== 'queued' && now - Math.max(dueSince, line.movedAt) >= deps.stalledMs;

@@ -1,5 +1,6 @@
 /** Reads the events for one endpoint into its backlog, as far as the backlog has room. */
 import { pause } from '../lib/async/pause.js';
+import { ticks } from '../lib/world.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { forgetAbandoned } from './abandoned.js';
 import { hasRoom, type LineState, mayWork } from './lineState.js';
@@ -75,7 +76,7 @@ export function lineReader(line: LineState, take: (reading: Pick<Reading, 'items
   async function readOrWait(): Promise<void> {
     try {
       await read();
-      line.movedAt = performance.now();
+      line.movedAt = ticks();
       if (unreadable) deps.onTrouble(undefined);
       unreadable = false;
     } catch (error) {

@@ -1,6 +1,7 @@
 /** Sends the waiting events to one endpoint; those of one gift in order. */
 import { within } from '../lib/async/within.js';
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
+import { after, endTimer, ticks, type Timer } from '../lib/world.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { attemptOnce, type Attempted } from './attempt.js';
 import { noteAttempt } from './attempts.js';
@@ -38,15 +39,15 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
   const notes = new Set<Promise<void>>();
   let underWay = 0;
   let slow = false;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   /** Number of attempts that wait for a slot shared by all endpoints. */
   let queued = 0;
 
   /** Sets a timer for the next retry, or for the end of the pause that the receiver requested. */
   function startLater(now: number): void {
-    clearTimeout(timer);
+    endTimer(timer);
     const due = backlog.nextDueAt(line.progress.pausedUntil);
-    if (due !== undefined) timer = setTimeout(start, Math.min(POLL_MS, Math.max(0, due - now)));
+    if (due !== undefined) timer = after(Math.min(POLL_MS, Math.max(0, due - now)), start);
   }
 
   function start(): void {
@@ -69,11 +70,11 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
     queued += 1;
     const free = await (slow || isFailing(line.progress) ? deps.slots.aside : deps.slots.main).take();
     queued -= 1;
-    line.movedAt = performance.now();
-    const late = setTimeout(() => {
+    line.movedAt = ticks();
+    const late = after(SLOW_MS, () => {
       slow = true;
       free();
-    }, SLOW_MS);
+    });
     try {
       await attempt(item);
     } catch (error) {
@@ -81,9 +82,9 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
       deps.onTrouble(error);
       backlog.putBack(item, { ...scheduled(item), nextAt: nowMs(line) + UNREADABLE_MS });
     } finally {
-      clearTimeout(late);
+      endTimer(late);
       free();
-      line.movedAt = performance.now();
+      line.movedAt = ticks();
     }
   }
 
@@ -133,7 +134,7 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
       return underWay > 0 || (due !== undefined && due <= nowMs(line)) ? 'due' : 'idle';
     },
     async close() {
-      clearTimeout(timer);
+      endTimer(timer);
       const ended = async (): Promise<void> => {
         if (underWay > 0) await new Promise<void>((resolve) => idle.push(resolve));
       };

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 import type { Slots } from '../lib/async/slots.js';
+import { ticks } from '../lib/world.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { Lease } from '../runtime/coordination/index.js';
 import type { AttemptDeps } from './attempt.js';
@@ -80,7 +81,7 @@ export function openLineState(
     fail,
   });
   const closing = new AbortController();
-  const line = { id, deps, backlog, saver, closing, endpoint, progress: stored, movedAt: performance.now() };
+  const line = { id, deps, backlog, saver, closing, endpoint, progress: stored, movedAt: ticks() };
   if (version === 0) saver.changed();
   return line;
 }

@@ -2,12 +2,12 @@
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { positionText } from '../ports/positionText.js';
 import { entryId, type FeedDocument, type FeedEntry } from '../projections/feed/feed.js';
-import { type FeedEvent, feedEvent } from '../projections/feed/feedEvent.js';
+import type { FeedEvent } from '../projections/feed/feedEvent.js';
 import type { Viewer } from '../projections/feed/feedPage.js';
+import { webhookEvent } from '../projections/feed/subject.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { Waiting } from './backlog.js';
-import { subjectOf } from './subject.js';
 
 export interface Message {
   readonly id: string;
@@ -31,9 +31,7 @@ export async function messageOf(
   if (ping !== undefined)
     return asMessage({ id: ping, type: PING, created_at: at, position: positionText(logId, position), data: {} });
   const entry = (await feed.get(entryId(position))) as FeedEntry | undefined;
-  if (entry === undefined) return undefined;
-  const event = feedEvent({ position, entry }, logId);
-  return asMessage({ ...event, data: { ...event.data, ...(await subjectOf(events, position, entry)) } });
+  return entry === undefined ? undefined : asMessage(await webhookEvent(events, { position, entry }, logId));
 }
 
 const asMessage = (
@@ -54,12 +52,6 @@ export function waitingEntry(position: Position, entry: FeedEntry): Waiting {
 /** Whether the endpoint gets this type of event at present. A ping has no type, and passes. */
 export function isSubscribed({ types }: Pick<EndpointDocument, 'types'>, { type }: Pick<Waiting, 'type'>): boolean {
   return types === null || type === undefined || types.includes(type);
-}
-
-/** @param owner `client:{id}` or `merchant:{id}` */
-export function viewerOf(owner: string): Viewer {
-  const id = owner.slice(owner.indexOf(':') + 1);
-  return owner.startsWith('client:') ? { kind: 'client', clientId: id } : { kind: 'merchant', merchantId: id };
 }
 
 export function isSeenBy(viewer: Viewer, entry: FeedEntry): boolean {

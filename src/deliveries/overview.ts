@@ -7,43 +7,60 @@ import { openBacklog } from './backlog.js';
 import { type Progress, progressRecord, storedProgress } from './progress.js';
 import { isFailing } from './verdict.js';
 
-/** Times are ISO 8601, UTC. */
-export interface EndpointOverview {
-  readonly endpoint_id: string;
-  readonly owner: string;
-  /** Why and since when it is disabled, unless its owner did it; absent: it is enabled. */
-  readonly disabled?: { readonly by: string; readonly at: string };
+/** How the deliveries to an endpoint stand. Times are ISO 8601, UTC. */
+export interface DeliveryState {
   /** Whether several attempts in a row failed. */
   readonly failing: boolean;
   /** Failures since the last success. */
   readonly failures: number;
+  /** Number of events that wait. */
+  readonly waiting: number;
   /** See `Backlog.oldest`. */
   readonly oldest: { readonly untried?: string; readonly failed?: string };
 }
 
-interface OverviewDeps {
-  readonly endpoints: Pick<ReadModel<WebhookDocument>, 'find'>;
+export interface EndpointOverview extends DeliveryState {
+  readonly endpoint_id: string;
+  readonly owner: string;
+  /** Why and since when it is disabled, unless its owner did it; absent: it is enabled. */
+  readonly disabled?: { readonly by: string; readonly at: string };
+}
+
+interface StateDeps {
   readonly records: Pick<Records, 'get'>;
   readonly logId: string;
 }
 
+interface OverviewDeps extends StateDeps {
+  readonly endpoints: Pick<ReadModel<WebhookDocument>, 'find'>;
+}
+
 const READ_AT_ONCE = 16;
 
+/** @throws UnavailableError */
+export async function deliveryState({ records, logId }: StateDeps, endpointId: string): Promise<DeliveryState> {
+  const progress = storedProgress(await records.get<Progress>(progressRecord(endpointId)), logId);
+  const backlog = openBacklog(progress?.waiting);
+  return {
+    failing: progress !== undefined && isFailing(progress),
+    failures: progress?.failures ?? 0,
+    waiting: backlog.size,
+    oldest: backlog.oldest(),
+  };
+}
+
 /** Endpoints that are enabled, and those that their owners did not disable themselves. @throws UnavailableError */
-export async function endpointsOverview({ endpoints, records, logId }: OverviewDeps): Promise<EndpointOverview[]> {
+export async function endpointsOverview({ endpoints, ...deps }: OverviewDeps): Promise<EndpointOverview[]> {
   const found = await endpoints.find({ where: { state: { in: ['enabled', 'disabled'] } } });
   const overviews: EndpointOverview[] = [];
   await inParallel(found, READ_AT_ONCE, async ({ body }) => {
     const { endpoint_id, owner, disabled_by: by, disabled_at: at } = body as EndpointDocument;
     if (by === 'owner') return;
-    const progress = storedProgress(await records.get<Progress>(progressRecord(endpoint_id)), logId);
     overviews.push({
       endpoint_id,
       owner,
       ...(by === undefined || at === undefined ? {} : { disabled: { by, at } }),
-      failing: progress !== undefined && isFailing(progress),
-      failures: progress?.failures ?? 0,
-      oldest: openBacklog(progress?.waiting).oldest(),
+      ...(await deliveryState(deps, endpoint_id)),
     });
   });
   return overviews;

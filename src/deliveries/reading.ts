@@ -2,12 +2,12 @@
 import type { Records } from '../ports/readStore.js';
 import type { EntryType } from '../projections/feed/entryTypes.js';
 import type { FeedDocument } from '../projections/feed/feed.js';
-import { feedPage, type PlacedEntry } from '../projections/feed/feedPage.js';
+import { feedPage, type PlacedEntry, viewerOf } from '../projections/feed/feedPage.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { Waiting } from './backlog.js';
 import { listAbandoned } from './abandoned.js';
-import { viewerOf, waitingEntry } from './message.js';
+import { waitingEntry } from './message.js';
 import type { Progress } from './progress.js';
 
 const PAGE = 100;
@@ -25,7 +25,7 @@ export interface Reading {
   readonly taken?: true;
 }
 
-/** @returns `undefined`: nothing is requested again. @throws UnavailableError */
+/** @returns `undefined`: nothing is requested again, or the feed has not come so far. @throws UnavailableError */
 export async function readAgain(
   { feed, records }: ReadingDeps,
   endpoint: EndpointDocument,
@@ -37,7 +37,9 @@ export async function readAgain(
   if (part === undefined) return undefined;
   const { after, through, since, before } = part;
   const page = await feedPage(feed, viewerOf(endpoint.owner), { after, limit: PAGE, ...typesOf(endpoint) });
-  const to = page.through ?? through;
+  const to = page.through ?? after;
+  // The endpoint may be folded before the feed: the part waits for its events.
+  if (to <= after) return undefined;
   return {
     items: waiting(
       page.entries.filter(
@@ -46,7 +48,7 @@ export async function readAgain(
     ).map((item) => ({ ...item, requested: true })),
     change(now) {
       const rest = now.recovering.slice(1);
-      return { ...now, recovering: to < through && to > after ? [{ ...part, after: to }, ...rest] : rest };
+      return { ...now, recovering: to < through ? [{ ...part, after: to }, ...rest] : rest };
     },
   };
 }

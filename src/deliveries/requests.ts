@@ -1,6 +1,7 @@
 /** Requests of an endpoint's owner to its deliveries: read from the log, and done once stored in the progress. */
 import type { Position } from '../ports/eventStore.js';
 import { entryId, type FeedDocument, type FeedEntry } from '../projections/feed/feed.js';
+import { viewerOf } from '../projections/feed/feedPage.js';
 import {
   type DeliveryRequest,
   type EndpointDocument,
@@ -11,7 +12,7 @@ import {
 } from '../projections/webhookEndpoints.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { Waiting } from './backlog.js';
-import { isSeenBy, viewerOf, waitingEntry } from './message.js';
+import { isSeenBy, waitingEntry } from './message.js';
 import { isRepeated, type Progress, withRecovery } from './progress.js';
 
 const PAGE = 100;

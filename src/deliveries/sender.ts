@@ -2,6 +2,7 @@
 import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { after, endTimer } from '../lib/world.js';
 import { type AddressPolicy, AddressRefusedError, checkedAddresses, UnresolvedNameError } from './addresses.js';
 
 /** Longest time from the name's resolution to the last byte read of the answer. */
@@ -34,6 +35,8 @@ export interface Unanswered {
   readonly error: string;
   /** There was no connection and no reason given, so the fault may be on our side. */
   readonly unreached?: true;
+  /** Nothing listens at the address. */
+  readonly refused?: true;
 }
 
 interface Connecting {
@@ -120,10 +123,10 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
       const end = (): void => ending.abort();
       let isLate = false;
       const connecting: Connecting = { connected: false };
-      const late = setTimeout(() => {
+      const late = after(answerMs, () => {
         isLate = true;
         end();
-      }, answerMs);
+      });
       signal.addEventListener('abort', end);
       if (signal.aborted) end();
       try {
@@ -131,9 +134,10 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
       } catch (error) {
         const text = isLate ? `no answer within ${answerMs / 1_000} s` : messageFor(error);
         const unreached = !connecting.connected && (isLate || isUnreached(error));
-        return unreached ? { error: text, unreached } : { error: text };
+        if (unreached) return { error: text, unreached };
+        return isRefused(error) ? { error: text, refused: true } : { error: text };
       } finally {
-        clearTimeout(late);
+        endTimer(late);
         signal.removeEventListener('abort', end);
       }
     },
@@ -163,7 +167,7 @@ async function answerTo(outgoing: ClientRequest, body: string): Promise<Answered
 async function firstBytes(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
-  const late = setTimeout(() => response.destroy(), BODY_MS);
+  const late = after(BODY_MS, () => response.destroy());
   await new Promise<void>((resolve) => {
     response.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
@@ -173,7 +177,7 @@ async function firstBytes(response: IncomingMessage): Promise<string> {
     response.on('error', () => resolve());
     response.on('close', resolve);
   });
-  clearTimeout(late);
+  endTimer(late);
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, READ_BYTES));
 }
 
@@ -211,6 +215,9 @@ function isUnreached(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isUnreached);
   return error instanceof UnresolvedNameError || UNREACHED.has(codeOf(error) ?? '');
 }
+
+const isRefused = (error: unknown): boolean =>
+  error instanceof AggregateError ? error.errors.every(isRefused) : codeOf(error) === 'ECONNREFUSED';
 
 /** Describes an error for the endpoint's owner, without naming an address. */
 function messageFor(error: unknown): string {

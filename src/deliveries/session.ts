@@ -3,6 +3,7 @@ import { inParallel } from '../lib/async/inParallel.js';
 import { pauseForBeats } from '../lib/async/beats.js';
 import { pause } from '../lib/async/pause.js';
 import { idOf } from '../domain/streamName.js';
+import { ticks } from '../lib/world.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { newSources } from '../projections/feed/feedPage.js';
@@ -161,7 +162,7 @@ async function watchFeed(session: Session): Promise<void> {
   while (!over.aborted) {
     await (lines.size === 0 ? pauseForBeats(IDLE_POLL_MS, over) : pause(POLL_MS, over));
     for (const [id, at] of pollAgain) {
-      if (at > performance.now()) continue;
+      if (at > ticks()) continue;
       pollAgain.delete(id);
       await poll(session, id);
     }
@@ -187,7 +188,7 @@ async function poll(session: Session, id: string): Promise<void> {
 }
 
 function pollLater({ pollAgain }: Session, id: string, ms: number): void {
-  pollAgain.set(id, performance.now() + ms);
+  pollAgain.set(id, ticks() + ms);
 }
 
 async function see(session: Session, endpoint: EndpointDocument): Promise<void> {

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { disableFailingEndpoint } from '../commands/webhookEndpoints.js';
 import { signingSecrets } from '../commands/webhookSecrets.js';
 import { currentTime } from '../lib/clock.js';
 import type { AddressRules } from '../lib/publicAddress.js';
+import { randomUUID } from '../lib/world.js';
 import type { Engines } from '../ports/engines.js';
 import type { Position } from '../ports/eventStore.js';
 import type { ReadModels } from '../projections/index.js';
@@ -13,7 +13,7 @@ import type { Subjects } from '../runtime/personal/index.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import { addressPolicy } from './addresses.js';
 import { type Deliveries, startDeliveries } from './deliveries.js';
-import { openSender } from './sender.js';
+import { openSender, type Sender } from './sender.js';
 import { accountStream } from '../domain/account.js';
 import { catalogueStream } from '../domain/catalogue.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
@@ -31,6 +31,8 @@ export interface WebhooksOptions {
   readonly models: Pick<ReadModels, 'accounts' | 'catalogue' | 'feed' | 'webhookEndpoints'>;
   readonly subjects: Pick<Subjects, 'secrets'>;
   readonly addressRules: AddressRules;
+  /** Sends the requests; default: over the network. */
+  readonly sender?: Sender | undefined;
   /** Position at which outward work was last resumed. */
   readonly resumedAt: Position | undefined;
   readonly version: string;
@@ -45,6 +47,7 @@ export function startWebhooks({
   subjects,
   addressRules,
   version,
+  sender = openSender({ addresses: addressPolicy(addressRules), userAgent: `gift-commerce/${version}` }),
   ...deps
 }: WebhooksOptions): Deliveries {
   return startDeliveries({
@@ -57,10 +60,7 @@ export function startWebhooks({
       const used = await Promise.all(READ.map(async (name) => store.active(name)));
       return used.every((build) => build !== undefined);
     },
-    sender: openSender({
-      addresses: addressPolicy(addressRules),
-      userAgent: `gift-commerce/${version}`,
-    }),
+    sender,
     signingSecrets: ({ secrets }, at) => signingSecrets(subjects, secrets, at),
     isOwnerActive: async (owner) => isOwnerActive(models, owner),
     async disable(id, cause) {

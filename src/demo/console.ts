@@ -1,4 +1,6 @@
-const MAX_LINE = 170;
+import { wrapped } from '../lib/wrappedText.js';
+
+const MAX_LENGTH = 240;
 
 export interface Exchange {
   readonly status: number;
@@ -17,14 +19,20 @@ export interface DemoClient {
   call(method: string, path: string, options?: RequestOptions): Promise<Exchange>;
 }
 
-export function demoClient(url: string, print: (line: string) => void): DemoClient {
+/** Prints requests and answers to people. `columns`: the terminal's width; `undefined`: lines are not broken. */
+export function demoClient(url: string, print: (line: string) => void, columns: number | undefined): DemoClient {
+  const lines = (text: string, indent: string, first: string): void => {
+    for (const line of wrapped(cut(text), columns ?? Number.POSITIVE_INFINITY, indent, first)) print(line);
+  };
+  const show = (sign: string, text: string): void => lines(text, '     ', sign.padEnd(5));
   let count = 0;
   return {
     step(text) {
-      print(`\n${++count}. ${text}`);
+      print('');
+      lines(text, '   ', `${++count}. `);
     },
     note(text) {
-      print(cut(`   ${text}`));
+      show('', text);
     },
     async call(method, path, { token, body, key } = {}) {
       const headers: Record<string, string> = {};
@@ -32,7 +40,7 @@ export function demoClient(url: string, print: (line: string) => void): DemoClie
       if (body !== undefined) headers['content-type'] = 'application/json';
       if (key !== undefined) headers['idempotency-key'] = key;
       const keyed = key === undefined ? '' : ` (Idempotency-Key: ${key})`;
-      print(cut(`   > ${method} ${path}${keyed}${body === undefined ? '' : ` ${JSON.stringify(hidden(body))}`}`));
+      show('   >', `${method} ${path}${keyed}${body === undefined ? '' : ` ${spaced(hidden(body))}`}`);
       const response = await fetch(url + path, {
         method,
         headers,
@@ -43,19 +51,21 @@ export function demoClient(url: string, print: (line: string) => void): DemoClie
         ? (JSON.parse(text) as Record<string, unknown>)
         : { text };
       const replayed = response.headers.get('idempotent-replayed');
-      print(
-        cut(
-          `   < ${response.status}${replayed === null ? '' : ` (Idempotent-Replayed: ${replayed})`} ${summary(answer)}`,
-        ),
+      show(
+        '   <',
+        `${response.status}${replayed === null ? '' : ` (Idempotent-Replayed: ${replayed})`} ${summary(answer)}`,
       );
       return { status: response.status, body: answer };
     },
   };
 }
 
-function cut(line: string): string {
-  return line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE - 1)}…`;
+function cut(text: string): string {
+  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH - 1)}…`;
 }
+
+/** JSON that can be broken at its spaces. */
+export const spaced = (value: object): string => JSON.stringify(value, null, 1).replaceAll(/\n */g, ' ');
 
 /** The body without refresh tokens, which are long and secret. */
 function hidden(body: object): object {
@@ -72,7 +82,7 @@ function summary(answer: Record<string, unknown>): string {
       .replaceAll(/ +/g, ' ')
       .trim();
   if (typeof answer['access_token'] === 'string')
-    return JSON.stringify({ token_type: answer['token_type'], expires_in: answer['expires_in'], access_token: '…' });
+    return spaced({ token_type: answer['token_type'], expires_in: answer['expires_in'], access_token: '…' });
   if (typeof answer['voucherType'] === 'string') return brief(answer);
   const { data, embedded, ...rest } = answer;
   const parts = [];

@@ -4,7 +4,7 @@
  * temporary.
  */
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../lib/world.js';
 import { openLog } from '../service/engines.js';
 import { type App, startApp } from '../service/app.js';
 import { resources } from '../lib/async/resources.js';
@@ -79,13 +79,16 @@ async function run(): Promise<void> {
   if (stopping) return open.close();
 
   for (let wait = 0; wait < 200 && (await fetch(`${url}/readyz`)).status !== 200; wait++) await sleep(25);
-  print(
-    `Serving on ${url} (API, projector, process managers, simulated payments and notifications, all in this process).`,
+  print(`Serving on ${url}: API, projector, process managers,`);
+  print('simulated payments and notifications, all in this process.');
+  const again = await walkThrough(demoClient(url, print, process.stdout.columns), (giftId) =>
+    notificationOf(events, giftId),
   );
-  const again = await walkThrough(demoClient(url, print), (giftId) => notificationOf(events, giftId));
-  print(`\nStill serving on ${url}; Ctrl-C ends it. To go on (the user token lasts ${config.accessTokenTtl} s):\n`);
+  print(`\nStill serving on ${url}; Ctrl-C ends it.`);
+  print(`To go on, as the till of Kettle & Crumb (its token lasts ${config.accessTokenTtl} s):\n`);
   print(again(url));
-  print(`\nThe API's description: ${url}/openapi.json, to read: ${url}/docs`);
+  print(`\nThe API's description: ${url}/openapi.json\nTo read: ${url}/docs`);
+  print(`To look, as sam-support@demo.example (demo-sam-support): ${url}/console`);
 }
 
 /** Takes any free port where none was chosen and the usual one is taken. @throws Error that says what to change */

@@ -1,4 +1,4 @@
-import type { DemoClient, Exchange, RequestOptions } from './console.js';
+import { type DemoClient, type Exchange, type RequestOptions, spaced } from './console.js';
 
 export interface NotificationOutcome {
   readonly outcome: string;
@@ -63,7 +63,7 @@ export async function walkThrough(
   step('The receivers are notified.');
   for (const id of [gift, second]) {
     const { outcome, detail } = await notified(id);
-    note(`gift ${id.slice(0, 6)}…: ${outcome} ${JSON.stringify(detail).slice(0, 100)}`);
+    note(`gift ${id.slice(0, 6)}…: ${outcome} ${spaced(detail)}`);
   }
 
   step('Ben looks his gift up by shortcode, with what belongs to it.');
@@ -119,13 +119,21 @@ export async function walkThrough(
   step('Ada’s app reads what has happened, in order, and asks for more from `next` on.');
   expectStatus(await call('GET', '/api/v2/events?limit=4', { token: ada }), 200);
 
+  const authorized = `-H "Authorization: Bearer $TOKEN"`;
+  const json = `-H 'Content-Type: application/json'`;
   return (url) =>
     [
-      `TOKEN=${till}   # the till of Kettle & Crumb`,
-      `curl -s ${url}/api/v2/gifts/${shortcode} -H "Authorization: Bearer $TOKEN"`,
-      `curl -s -X PATCH ${url}/api/v2/gifts/${shortcode}/redemptions/latest -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"redeemed": false}'`,
-      `curl -s -X POST ${url}/api/v2/gifts/${shortcode}/redemptions -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"location_id": "${LOCATION}"}'`,
-      `curl -s '${url}/api/v2/events?wait=20' -H "Authorization: Bearer $TOKEN"   # the till's redemptions so far`,
-      `curl -s '${url}/api/v2/products?q=coffee&max_price=500' -H "Authorization: Bearer $TOKEN"`,
+      `A=${url}`,
+      `TOKEN=${till}`,
+      `curl -s $A/api/v2/gifts/${shortcode} ${authorized}`,
+      `curl -s -X PATCH $A/api/v2/gifts/${shortcode}/redemptions/latest \\`,
+      `  ${authorized} ${json} \\`,
+      `  -d '{"redeemed": false}'`,
+      `curl -s -X POST $A/api/v2/gifts/${shortcode}/redemptions \\`,
+      `  ${authorized} ${json} \\`,
+      `  -d '{"location_id": "${LOCATION}"}'`,
+      `curl -s "$A/api/v2/events?wait=20" ${authorized}`,
+      `curl -s "$A/api/v2/products?q=coffee&max_price=500" \\`,
+      `  ${authorized}`,
     ].join('\n');
 }

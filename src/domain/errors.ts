@@ -100,6 +100,13 @@ export const REFUSALS = {
   // Disputes take days or weeks.
   gift_disputed: [409, "gift's payment is disputed.", 3_600],
   gift_already_cancelled: [409, 'gift is cancelled already.', 'open'],
+  gift_already_replaced: [409, 'gift was replaced by another one already.', 'open'],
+  gift_is_replacement: [
+    409,
+    'gift was given at no charge in place of another one: it is neither replaced nor refunded.',
+    'open',
+  ],
+  money_went_back: [409, 'money of this purchase was given back at the provider: it may be for this gift.', 'open'],
   webhook_endpoint_not_found: [404, 'Webhook endpoint not found', 'open', ['webhookEndpoints']],
   webhook_endpoint_disabled: [409, 'webhook endpoint is disabled.', 'open'],
   too_many_webhook_endpoints: [409, 'at most 20 webhook endpoints.', 'open', ['webhookEndpoints']],
@@ -162,6 +169,12 @@ export const ERRORS = {
   // The obstacle may be gone at the next attempt.
   projection_refused: [422, '', 'open'],
   reset_refused: [409, '', 'open'],
+  no_console_client: [
+    409,
+    'import an active client with the id console, which staff may use: the console logs in through it.',
+    'open',
+    ['accounts'],
+  ],
   internal: [500, 'Internal error.', 'unknown'],
   unavailable: [503, 'Service unavailable.', 1],
   // An operator decides when outward work resumes.

@@ -11,6 +11,7 @@ import type { ParkedEvent } from './parked.js';
 import type { PurchaseEvent } from './purchase/events.js';
 import type { OutwardEvent } from './outward.js';
 import type { LogRestored } from './restored.js';
+import type { LogVerified } from './logVerified.js';
 import type { TreeEvent } from './treeHeads.js';
 import type { VoucherCodeEvent } from './voucherCode.js';
 import type { WalletEvent } from './wallet.js';
@@ -23,6 +24,7 @@ export type AnyDomainEvent =
   | GiftEvent
   | NotificationEvent
   | LogRestored
+  | LogVerified
   | OutwardEvent
   | ParkedEvent
   | PurchaseEvent
@@ -128,6 +130,7 @@ export const FIELD_CLASSES = {
   GiftCancelled: OPEN,
   GiftBlocked: OPEN,
   GiftUnblocked: OPEN,
+  GiftReplaced: OPEN,
   GiftReassigned: { secret: ['receiver.phone_id'], personal: [] },
   GiftExtended: OPEN,
   GiftExpiring: OPEN,
@@ -149,6 +152,7 @@ export const FIELD_CLASSES = {
   WebhookResendRequested: OPEN,
   WebhookRecoverRequested: OPEN,
   LogRestored: OPEN,
+  LogVerified: OPEN,
   OutwardWorkStarted: OPEN,
   OutwardWorkHeld: OPEN,
   OutwardWorkResumed: OPEN,
@@ -183,7 +187,7 @@ export type UnlistedSecret = {
  * Fields about other people. A merchant is not shown who gave or got the gift that it redeemed; no role is shown the
  * ids of other people's gifts.
  */
-const OF_OTHERS = ['sender_id', 'receiver', 'receivers', 'gift_ids', 'kept'];
+const OF_OTHERS = ['sender_id', 'receiver', 'receivers', 'gift_ids', 'kept', 'replaces', 'replaced_by'];
 
 /** Names of fields that a proof may have to hide: secret and personal ones, and those about other people. */
 export function fieldsApart(): readonly string[] {

@@ -149,6 +149,7 @@ export function notificationAttempts(
 const ENDS_REMINDERS: ReadonlySet<GiftEvent['type']> = new Set([
   'GiftReassigned',
   'GiftRedeemed',
+  'GiftReplaced',
   'GiftCancelled',
   'GiftBlocked',
   'GiftExtended',

@@ -1,7 +1,15 @@
-import type { Block, GiftBlocked, GiftExtended, GiftReassigned, GiftUnblocked, GiftUnredeemed } from './gift/events.js';
+import type {
+  Block,
+  GiftBlocked,
+  GiftExtended,
+  GiftReassigned,
+  GiftReplaced,
+  GiftUnblocked,
+  GiftUnredeemed,
+} from './gift/events.js';
 import type { IssuedGift } from './gift/state.js';
 import type { GiftFacts } from './gift/decisions.js';
-import { isExpired, reversalOf } from './gift/decisions.js';
+import { isExpired, isHeldBack, reversalOf } from './gift/decisions.js';
 import { Refusal } from './refusal.js';
 import { voucherExpiry } from './voucher.js';
 
@@ -84,6 +92,29 @@ export function unredeemForSupport(
   const redemption = gift.redemptions.at(-1);
   if (redemption?.redeemed !== true) throw new Refusal('gift_not_redeemed');
   return [{ type: 'GiftUnredeemed', data: { ...reversalOf(redemption).data, by_support: true, reason } }];
+}
+
+/**
+ * Gives the gift up for another one: once, and never where money of its purchase went back, or may go back. A redeemed
+ * or blocked gift may be replaced. `voided`: the issuer has made an issued code worthless. No event where
+ * this purchase replaces the gift already.
+ * @throws Refusal `gift_already_replaced`, `gift_not_paid`, `gift_cancelled`, `gift_is_replacement`, `gift_disputed`,
+ * `gift_code_out`, `gift_expired`, `notification_pending`
+ */
+export function replace(
+  gift: IssuedGift,
+  facts: Pick<GiftFacts, 'now' | 'payment'>,
+  { voided, ...by }: GiftReplaced['data'] & { readonly voided: boolean },
+): GiftReplaced[] {
+  if (gift.replacedBy?.transaction_id === by.replaced_by.transaction_id) return [];
+  if (gift.replacedBy !== undefined) throw new Refusal('gift_already_replaced');
+  refuseUnlessAlive(gift, facts.payment);
+  if (gift.issued.replacement === true) throw new Refusal('gift_is_replacement');
+  if (gift.blockedBy?.some(({ cause }) => isDisputeCause(cause)) === true) throw new Refusal('gift_disputed');
+  if (gift.voucher !== undefined && !voided) throw new Refusal('gift_code_out');
+  if (isExpired(gift.issued.expires_on, facts.now)) throw new Refusal('gift_expired');
+  if (isHeldBack(gift)) throw new Refusal('notification_pending');
+  return [{ type: 'GiftReplaced', data: by }];
 }
 
 const YEARS = 10;

@@ -55,12 +55,13 @@ export function sentAt({ gift, transaction }: JoinedGift): string | undefined {
 }
 
 /**
- * The owner, and a buyer who named that user, see the receiver. The buyer does not see a later receiver: a purchase
- * must not reveal who owns a number (docs/api/gifts.md#shown-receiver).
+ * The owner, and a buyer who named that user, see the receiver. The buyer does not see a later receiver, nor that
+ * of a replacement: a purchase must not reveal who owns a number (docs/api/gifts.md#shown-receiver).
  */
 function receiverShown({ gift, transaction, owner }: JoinedGift, userId: string): string {
   if (isReceived(gift) && owner === userId) return userId;
-  return transaction.buyer_id === userId && gift.reassigned_at === undefined ? (gift.receiver.user_id ?? '') : '';
+  const named = gift.reassigned_at === undefined && transaction.replaces === undefined;
+  return transaction.buyer_id === userId && named ? (gift.receiver.user_id ?? '') : '';
 }
 
 export interface Viewer {
@@ -209,6 +210,7 @@ export function transactionEntity(id: string, transaction: TransactionDocument, 
     status: transactionStatus(transaction, refundedMoney),
     ...(transaction.send_at === undefined ? {} : { send_at: transaction.send_at }),
     ...(transaction.reference_id === undefined ? {} : { reference_id: transaction.reference_id }),
+    ...(transaction.replaces === undefined ? {} : { replaces: transaction.replaces }),
   };
 }
 

@@ -3,8 +3,8 @@
  * file is checked first. Entries that are in the log already append nothing, so a repeat finishes an interrupted
  * import.
  */
-import { randomUUID } from 'node:crypto';
 import type { KeyedHash } from '../domain/keyedHash.js';
+import { randomUUID } from '../lib/world.js';
 import { type Caller, ConflictError, type EventStore, type Position } from '../ports/eventStore.js';
 import type { CommandContext } from '../commands/context.js';
 import { type StreamState, transactOn } from '../commands/transact.js';

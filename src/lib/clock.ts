@@ -2,6 +2,7 @@
  * The clock of all business decisions. A sandbox moves it ahead (docs/api/sandbox.md#the-clock). Technical times
  * (leases, deadlines, presence, log lines) are those of the system's clock instead.
  */
+import { after, endTimer, systemMs, ticks, type Timer } from './world.js';
 
 /** Milliseconds by which this clock is ahead of the system's clock; 0 unless this is a sandbox. */
 let offsetMs = 0;
@@ -21,16 +22,16 @@ function formatted(now: () => number): () => string {
 }
 
 /** The time by this clock, milliseconds since the epoch. */
-export const clockMs = (): number => Date.now() + offsetMs;
+export const clockMs = (): number => systemMs() + offsetMs;
 
 /** The time by this clock: ISO 8601, UTC, milliseconds. Formatted once per millisecond. */
 export const currentTime = formatted(clockMs);
 
 /** The system's clock: ISO 8601, UTC, milliseconds. */
-export const systemTime = formatted(() => Date.now());
+export const systemTime = formatted(systemMs);
 
 /** Milliseconds of a monotonic clock that jumps ahead together with a sandbox's clock. */
-export const clockTicks = (): number => performance.now() + offsetMs;
+export const clockTicks = (): number => ticks() + offsetMs;
 
 export const clockOffset = (): number => offsetMs;
 
@@ -49,19 +50,19 @@ export function resetClock(): void {
 /** Calls `then` once, when `ms` have passed by the clock. @returns a function that ends the wait */
 export function afterTicks(ms: number, then: () => void): () => void {
   const due = clockTicks() + ms;
-  let timer: NodeJS.Timeout;
+  let timer: Timer;
   const end = (): void => {
-    clearTimeout(timer);
+    endTimer(timer);
     moved.delete(notify);
   };
   const wait = (leftMs: number): void => {
-    timer = setTimeout(() => {
+    timer = after(leftMs, () => {
       end();
       then();
-    }, leftMs);
+    });
   };
   const notify = (): void => {
-    clearTimeout(timer);
+    endTimer(timer);
     wait(Math.max(0, due - clockTicks()));
   };
   moved.add(notify);

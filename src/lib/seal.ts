@@ -1,5 +1,6 @@
 /** Authenticated encryption, so that a log, a store or a backup does not reveal its content without the keys. */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { randomBytes } from './world.js';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

@@ -1,3 +1,4 @@
+import { ticks } from '../lib/world.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError, type Unsubscribe } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { counts } from './counts.js';
@@ -35,10 +36,10 @@ export function measuredBus(bus: Bus, show: Exposition): Bus {
   return {
     ...bus,
     async request<R>(subject: string, payload: object, options: { timeoutMs: number }): Promise<R> {
-      const began = performance.now();
+      const began = ticks();
       try {
         const reply = await bus.request<R>(subject, payload, options);
-        durations.of(subject).observe((performance.now() - began) / 1000);
+        durations.of(subject).observe((ticks() - began) / 1000);
         outcomes.add(subject, 'ok');
         return reply;
       } catch (error) {

@@ -1,4 +1,5 @@
 import { kindOf } from '../domain/streamName.js';
+import { ticks } from '../lib/world.js';
 import { type Appended, ConflictError, type EventStore, LogSealedError, type NewEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { counts } from './counts.js';
@@ -79,7 +80,7 @@ export function measuredEventStore(events: EventStore, show: Exposition): EventS
           retries.add(reason);
         }
       }
-      const began = performance.now();
+      const began = ticks();
       let done: Appended;
       try {
         done = await events.append(stream, batch, expected);
@@ -87,7 +88,7 @@ export function measuredEventStore(events: EventStore, show: Exposition): EventS
         failed(error, stream, commandId);
         throw error;
       }
-      durations.observe((performance.now() - began) / 1000);
+      durations.observe((ticks() - began) / 1000);
       appended += batch.length;
       return done;
     },

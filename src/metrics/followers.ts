@@ -1,3 +1,4 @@
+import { systemMs } from '../lib/world.js';
 import type { FollowerHealth } from '../runtime/supervision/followers.js';
 import { TREE_PART } from '../ops/evidence/index.js';
 import type { Exposition, Sample } from './exposition.js';
@@ -63,7 +64,7 @@ export function showFollowers(
     () =>
       Array.from(withoutLeader(), ([work, since]): Sample => [
         [work],
-        since === undefined ? 0 : Math.max(0, (Date.now() - since.getTime()) / 1_000),
+        since === undefined ? 0 : Math.max(0, (systemMs() - since.getTime()) / 1_000),
       ]),
   );
 }

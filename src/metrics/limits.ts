@@ -12,6 +12,7 @@ export const LIMITS = [
   'erasures',
   'person-exports',
   'personal-reads',
+  'support-replacements',
   'support-reversals',
   'webhook-endpoints',
 ] as const;

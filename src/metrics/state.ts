@@ -3,6 +3,7 @@
  * also when the leader is dead.
  */
 import { within } from '../lib/async/within.js';
+import { ticks } from '../lib/world.js';
 import type { Engines } from '../ports/engines.js';
 import { FEED_TYPES } from '../processors/managers.js';
 import type { ProcessStatus } from '../processors/runner/index.js';
@@ -134,7 +135,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
 
   let last: { readonly at: number; readonly found: Promise<Found> } | undefined;
   const recent = (): Promise<Found> => {
-    if (last === undefined || performance.now() - last.at > FRESH_MS) last = { at: performance.now(), found: read() };
+    if (last === undefined || ticks() - last.at > FRESH_MS) last = { at: ticks(), found: read() };
     return last.found;
   };
   for (const key of Object.keys(TEXTS) as (keyof typeof TEXTS)[])

@@ -234,6 +234,13 @@ export interface EventStore {
   end(): Promise<Position | undefined>;
 
   /**
+   * Position after which the log has its last `count` events (at least 1); `undefined`: it has no more than these. The
+   * cost grows with `count`, not with the log.
+   * @throws UnavailableError
+   */
+  startOfLast(count: number): Promise<Position | undefined>;
+
+  /**
    * Whether the log has an event at the position or later, also one of the server's own, which no reader gets. False:
    * the log never had one, or has lost it since, or the text is no position.
    * @throws UnavailableError

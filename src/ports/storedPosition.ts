@@ -3,7 +3,7 @@
  * counts as absent. It may come from a faulty server (docs/traps.md), a log that was restored to an earlier time, or a
  * damaged file (docs/design.md#stored-positions).
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../lib/world.js';
 import type { EventStore, Position } from './eventStore.js';
 
 export type ReachedLog = Pick<EventStore, 'isPosition' | 'reaches'>;

@@ -5,6 +5,7 @@ import type { NotificationEvent } from '../domain/notification.js';
 import type { ParkedName, ParkedWork, WorkParked, WorkRetried } from '../domain/parked.js';
 import { type GiftsPurchased, type PurchaseEvent, transactionStream } from '../domain/purchase/events.js';
 import type { SendingEvent } from '../domain/purchase/sending.js';
+import { ticks } from '../lib/world.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { disputeManager } from './dispute/manager.js';
 import { notificationManager } from './notification/manager.js';
@@ -100,6 +101,8 @@ function senderNames(contact: Lookups['contact']): NotifyDeps['senderName'] {
   const names = new LRUCache<string, string>({
     max: MOST_CACHED,
     ttl: NAME_MS,
+    ttlResolution: 0,
+    perf: { now: ticks },
     fetchMethod: async (buyerId) => (await contact(buyerId))?.name ?? '',
   });
   return (buyerId) => names.forceFetch(buyerId);

@@ -47,6 +47,8 @@ export interface GiftDocument {
   /** Holder and time of receipt, by `heldSince`; absent: no holder yet. Holds `receiver.phone_id`, which is secret. */
   readonly held?: string;
   readonly cancelled?: true;
+  /** Support gave another gift in its place while it was redeemed: it is cancelled once that is reversed. */
+  readonly replaced?: true;
   /** When reminders were sent, in order: ISO 8601, UTC. */
   readonly reminded?: readonly string[];
   readonly redemption?: RedemptionDocument;
@@ -172,12 +174,21 @@ function evolveGift(
       const { redemption } = document;
       if (redemption?.id !== event.data.redemption_id)
         throw new Error(`redemption ${event.data.redemption_id} is not the latest`);
-      return { ...document, redemption: { ...redemption, redeemed: false, updated_at }, updated_at };
+      const { replaced } = document;
+      return copyWith(
+        { ...document, redemption: { ...redemption, redeemed: false, updated_at }, updated_at },
+        replaced === true ? { cancelled: true } : {},
+      );
     }
     case 'VoucherAssigned':
       return copyWith(document, { voucher: assignedVoucher(event), updated_at });
     case 'GiftCancelled':
       return copyWith(document, { cancelled: true, updated_at });
+    case 'GiftReplaced':
+      return copyWith(document, {
+        ...(document.redemption?.redeemed === true ? { replaced: true } : { cancelled: true }),
+        updated_at,
+      });
     case 'GiftReassigned': {
       const { claimed_by: _, held: __, ...rest } = document;
       const { receiver } = event.data;
@@ -211,6 +222,7 @@ function makeGifts(): Projection<GiftDocument> {
       VoucherAssigned: true,
       GiftCancelled: true,
       GiftReassigned: true,
+      GiftReplaced: true,
       GiftExtended: true,
       ReminderSent: true,
     }),

@@ -41,6 +41,8 @@ export interface TransactionDocument {
   readonly sent_at?: string;
   /** The caller's own name for the purchase. */
   readonly reference_id?: string;
+  /** The gift that support replaced by this purchase's, at no charge. */
+  readonly replaces?: string;
   readonly created_at: string;
   readonly updated_at: string;
 }
@@ -50,7 +52,7 @@ type Sending = Happened<Exclude<SendingEvent, { type: 'SendFinished' }>>;
 
 function made({ data, at }: Happened<GiftsPurchased>): TransactionDocument {
   const { buyer_id, seed, product_id, brand_id, sale_price, total, message, expires_on, receivers } = data;
-  const { send_at, reference_id } = data;
+  const { send_at, reference_id, replaces } = data;
   const document: TransactionDocument = {
     buyer_id,
     seed,
@@ -66,7 +68,8 @@ function made({ data, at }: Happened<GiftsPurchased>): TransactionDocument {
     updated_at: at,
   };
   const dated = send_at === undefined ? document : copyWith(document, { send_at });
-  return reference_id === undefined ? dated : copyWith(dated, { reference_id });
+  const ordered = reference_id === undefined ? dated : copyWith(dated, { reference_id });
+  return replaces === undefined ? ordered : copyWith(ordered, { replaces: replaces.gift_id });
 }
 
 function settled(

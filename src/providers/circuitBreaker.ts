@@ -5,12 +5,12 @@ import {
   type CircuitBreakerPolicy,
   CircuitState,
   ConsecutiveBreaker,
-  ExponentialBackoff,
-  halfJitterGenerator,
   handleWhen,
 } from 'cockatiel';
 import type { Logger } from 'pino';
+import { backoff } from '../lib/backoff.js';
 import { CLOCK_SLACK_MS } from '../lib/clock.js';
+import { systemMs, ticks } from '../lib/world.js';
 import { inSpan } from '../tracing/spans.js';
 import { RetryLaterError } from '../messages/workerFailure.js';
 import { ProviderError } from './providerErrors.js';
@@ -78,16 +78,12 @@ export function openCircuitBreaker(
     const made = circuitBreaker(
       handleWhen((error) => error instanceof ProviderError),
       {
-        halfOpenAfter: new ExponentialBackoff({
-          initialDelay: openMs,
-          maxDelay: Math.max(openMs, OPEN_AT_MOST_MS),
-          generator: halfJitterGenerator,
-        }),
+        halfOpenAfter: backoff(openMs, Math.max(openMs, OPEN_AT_MOST_MS)),
         breaker: new ConsecutiveBreaker(failures),
       },
     );
     made.onBreak(() => {
-      openedAt = { clock: Date.now(), steady: performance.now() };
+      openedAt = { clock: systemMs(), steady: ticks() };
       logger.error({ provider }, 'a provider fails: it is not called for a while');
     });
     made.onReset(() => logger.info({ provider }, 'a provider works again'));
@@ -98,7 +94,7 @@ export function openCircuitBreaker(
   function renewIfSetBack(): void {
     if (
       breaker.state !== CircuitState.Open ||
-      performance.now() - openedAt.steady - (Date.now() - openedAt.clock) <= CLOCK_SLACK_MS
+      ticks() - openedAt.steady - (systemMs() - openedAt.clock) <= CLOCK_SLACK_MS
     )
       return;
     breaker = newBreaker();
@@ -126,8 +122,8 @@ export function openCircuitBreaker(
 
   return {
     async run(call) {
-      const start = performance.now();
-      const note = (outcome: CallOutcome): void => watch?.called(provider, outcome, performance.now() - start);
+      const start = ticks();
+      const note = (outcome: CallOutcome): void => watch?.called(provider, outcome, ticks() - start);
       try {
         const answer = await inSpan(
           () => ({ name: `provider ${provider}`, kind: 'client', attributes: { 'gift.provider': provider } }),

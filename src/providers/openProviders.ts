@@ -1,6 +1,7 @@
 /** Loads only the chosen providers: their libraries are large. */
 import type { Logger } from 'pino';
 import type { KeyedHash } from '../domain/keyedHash.js';
+import { systemMs } from '../lib/world.js';
 import type { Records } from '../ports/readStore.js';
 import type { ProviderSettings } from './settings.js';
 import type { CircuitBreakerOptions, ProviderCallWatch } from './circuitBreaker.js';
@@ -33,7 +34,7 @@ export async function openProviders({ stripe, twilio, fcm }: ProviderSettings, d
           payments: (await import('./payments/stripe.js')).stripePayments(stripe, {
             ...deps,
             circuitBreaker,
-            now: Date.now,
+            now: systemMs,
           }),
         }),
     ...(twilio === undefined || fcm === undefined
@@ -53,7 +54,7 @@ async function openNotifications(
     import('./notifications/ledger.js'),
     import('./notifications/smsLimits.js'),
   ]);
-  const now = Date.now;
+  const now = systemMs;
   const common = { logger, now, circuitBreaker: breakerOptions(deps) };
   const ledger = await openLedger(records, now, logger);
   const limits = smsLimits(records, hash, now);

@@ -298,6 +298,12 @@ const SETTINGS = {
     1_000,
     'calls under `/ops` by one user in 24 hours that show personal fields; 0: no limit',
   ),
+  replacementsPerDay: setting(
+    'REPLACEMENTS_PER_DAY',
+    wholeNumber(0, 1_000_000),
+    20,
+    'gifts that one user of support may replace at no charge in 24 hours; 0: no limit',
+  ),
   reversalsPerDay: setting(
     'REVERSALS_PER_DAY',
     wholeNumber(0, 1_000_000),

@@ -4,9 +4,10 @@ import { reachedLimits } from '../api/limits/reached.js';
 import { endpointsOverview, WEBHOOK_LEASE } from '../deliveries/index.js';
 import { EngineError } from '../lib/engineError.js';
 import { clockMs } from '../lib/clock.js';
+import { systemMs } from '../lib/world.js';
 import type { DiagnosisSources } from '../ops/diagnosis/index.js';
 import { headStatus, openTileFolder } from '../ops/evidence/index.js';
-import { lastRecorded } from '../ops/history/lastRecorded.js';
+import { type RecordedCall, recordedCalls } from '../ops/history/recordedCalls.js';
 import { outwardState } from '../ops/outward/outwardWork.js';
 import { waitingGroups } from '../ops/parked/decideGroup.js';
 import type { EventStore } from '../ports/eventStore.js';
@@ -126,7 +127,7 @@ async function clocksOf({ records }: ReadStore): ReturnType<EngineSources['clock
   return leases.flatMap((lease) =>
     lease?.at === undefined || lease.holder === null
       ? []
-      : [{ process: lease.holder, aheadMs: Date.now() - Date.parse(lease.at) }],
+      : [{ process: lease.holder, aheadMs: systemMs() - Date.parse(lease.at) }],
   );
 }
 
@@ -162,12 +163,24 @@ async function routinesOf(events: EventStore, config: Config): ReturnType<Engine
   const now = clockMs();
   if (needed.length === 0 || !(await isOlderThan(events, now - ROUTINE_DAYS * 86_400_000))) return [];
   return Promise.all(
-    needed.map(async ({ of, calls }) => ({
-      of,
-      days: ROUTINE_DAYS,
-      last: await lastRecorded(events, calls, ROUTINE_DAYS, now),
-    })),
+    needed.map(async ({ of, calls }) => {
+      let last: string | undefined;
+      const outcomes = new Map<string, number>();
+      for await (const call of recordedCalls(events, calls, ROUTINE_DAYS, now)) {
+        last ??= call.at;
+        if (of === 'backup') break;
+        addOutcome(outcomes, call);
+      }
+      const differing = [...outcomes].flatMap(([day, differences]) => (differences > 0 ? [{ day, differences }] : []));
+      return { of, days: ROUTINE_DAYS, last, differing };
+    }),
   );
+}
+
+/** Adds the number of differences that a comparison found, unless a later one of the same day is known. */
+function addOutcome(outcomes: Map<string, number>, { asked, count }: RecordedCall): void {
+  const { day } = asked;
+  if (typeof day === 'string' && count !== undefined && !outcomes.has(day)) outcomes.set(day, count);
 }
 
 /** @param time milliseconds since the epoch */

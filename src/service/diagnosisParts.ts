@@ -1,6 +1,7 @@
 /** Engines as the command line reaches them, and what a service at the settings' address says of itself. */
 import type { PartHealth } from '../api/health.js';
 import { addressOf } from '../lib/urls.js';
+import { timeoutSignal } from '../lib/world.js';
 import type { Config } from './config.js';
 import type { DiagnosedEngines } from './diagnosis.js';
 import { checkedPart, engineHealth } from './readiness.js';
@@ -65,7 +66,7 @@ async function shownBy({ host, port, metricsPort }: Config, path: string): Promi
   const shown = metricsPort ?? port;
   if (shown === 0) return '';
   try {
-    const signal = AbortSignal.timeout(ANSWER_MS);
+    const signal = timeoutSignal(ANSWER_MS);
     return await (await fetch(addressOf(REACHED[host] ?? host, shown) + path, { signal })).text();
   } catch {
     return '';

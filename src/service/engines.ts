@@ -14,13 +14,22 @@ import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
 import type { Engines } from '../ports/engines.js';
 import type { EventBatch, EventStore, RecordedEvent } from '../ports/eventStore.js';
+import type { KeyStore } from '../ports/keyStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { lostAnchor } from '../runtime/log/logAnchor.js';
+import type { MaintenanceOptions } from '../runtime/readmodels/index.js';
 import { isEmbedded, type Log, type PersonalSettings, withPersonalData } from './personal.js';
 import { changedTypes, dataUpToDate, type Upcaster, type Upcasters } from '../domain/upcasters.js';
 
 export type EngineSettings = Pick<Config, 'mongodbUrl' | 'natsUrl'> & PersonalSettings;
+
+/** Engines that are open already, in place of those that the settings choose. They are closed with the service. */
+export interface GivenEngines extends Engines, Pick<MaintenanceOptions, 'openScratch'> {
+  /** The log as stored: neither decrypted nor upcast. */
+  readonly events: EventStore;
+  readonly keys: KeyStore;
+}
 
 /** Whether an embedded engine stays open for long: see `EmbeddedStoreOptions.longLived`. */
 interface Lifetime {
@@ -38,9 +47,9 @@ export async function openLog(settings: LogSettings & PersonalSettings, logger?:
   return readable(await openStoredEvents(settings, logger), settings, logger);
 }
 
-/** A log as commands and projections read it. */
-export function readable(stored: EventStore, settings: PersonalSettings, logger?: Logger): Log {
-  const log = withPersonalData(stored, settings, logger);
+/** A log as commands and projections read it. `given`: as for `openPersonal`. */
+export function readable(stored: EventStore, settings: PersonalSettings, logger?: Logger, given?: KeyStore): Log {
+  const log = withPersonalData(stored, settings, logger, given);
   return { ...log, events: upcastEvents(log.events) };
 }
 
@@ -99,6 +108,15 @@ export async function openReadStore(
     url === undefined
       ? await openEmbeddedReadStore({ dir, logger, longLived })
       : await (await import('../adapters/mongodb/readStore.js')).openMongoReadStore({ url, logger });
+  return refuseForeignTo(events, store, { dir, url });
+}
+
+/** The store, unless it does not fit the log. @throws as `openReadStore`, after closing the store */
+async function refuseForeignTo(
+  events: Pick<EventStore, 'logId' | 'read'>,
+  store: ReadStore,
+  { dir, url }: { readonly dir: string; readonly url: string | undefined },
+): Promise<ReadStore> {
   const foreign = await foreignTo(store, events).catch(async (error: unknown) => {
     if (error instanceof UnavailableError) return undefined;
     await store.close();
@@ -132,14 +150,16 @@ async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'r
 /**
  * Opens all engines and adds them to `open`, which closes them.
  * @param link the way to the process that commits to the embedded log for several
+ * @param given engines in place of those that the settings choose
  * @throws DataFileError for a foreign or damaged file in the data folder; EngineError when a server can't be used
  */
 export async function openEngines(
   config: EngineSettings,
   logger: Logger,
   open: Resources,
-  link?: CommitLink,
+  { link, given }: { readonly link?: CommitLink | undefined; readonly given?: GivenEngines | undefined } = {},
 ): Promise<Engines & Pick<Log, 'subjects' | 'keys' | 'stored'>> {
+  if (given !== undefined) return openGiven(given, config, open);
   const { dataDir: dir, natsUrl } = config;
   refuseForeignFiles(config);
   makeDataDir(dir);
@@ -153,6 +173,17 @@ export async function openEngines(
       : await (await import('../adapters/nats/bus.js')).openNatsBus({ url: natsUrl, logId: events.logId, onError }),
   );
   return { events, store, bus, subjects: log.subjects, keys: log.keys, stored: log.stored };
+}
+
+async function openGiven(
+  { events: stored, keys, store: readStore, bus }: GivenEngines,
+  settings: EngineSettings,
+  open: Resources,
+): ReturnType<typeof openEngines> {
+  const log = readable(stored, settings, undefined, keys);
+  const events = open.add(log.events);
+  const store = open.add(await refuseForeignTo(events, readStore, { dir: settings.dataDir, url: settings.mongodbUrl }));
+  return { events, store, bus: open.add(bus), subjects: log.subjects, keys: log.keys, stored: log.stored };
 }
 
 /**

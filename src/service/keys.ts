@@ -1,8 +1,8 @@
 /** An installation's keys: from the settings, else made once in the data folder. */
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { EngineError } from '../lib/engineError.js';
+import { randomBytes } from '../lib/world.js';
 import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
 import { storedText } from '../lib/files/storedText.js';

@@ -1,10 +1,10 @@
 /** Personal data: the key store that the settings choose, and the subjects in it. */
-import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { openEmbeddedKeyStore } from '../adapters/embedded/keyStore/keyStore.js';
 import type { EmbeddedStoreOptions } from '../adapters/embedded/options.js';
 import { type KeyedHash, keyedHash } from '../domain/keyedHash.js';
 import { keepsText, lookupOf, PERSONAL_FIELDS, type SubjectKind } from '../domain/personalFields.js';
+import { randomBytes } from '../lib/world.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { KeyStore } from '../ports/keyStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -46,9 +46,11 @@ export interface Log extends Personal {
 /**
  * Opens the key store when it is first needed: a program that only reads a log without personal data creates none.
  * Keys of the installation are generated when a subject is first added.
+ * @param given a key store that is open already, in place of the one that the settings choose
  */
-export function openPersonal(settings: PersonalSettings, logger?: Logger): Personal {
-  const keys = openedWhenNeeded(isEmbedded(settings) ? 'embedded' : 'mongodb', () => openKeyStore(settings, logger));
+export function openPersonal(settings: PersonalSettings, logger?: Logger, given?: KeyStore): Personal {
+  const keys =
+    given ?? openedWhenNeeded(isEmbedded(settings) ? 'embedded' : 'mongodb', () => openKeyStore(settings, logger));
   const master = masterOf(settings);
   const hash = once((): KeyedHash => keyedHash(findHashKey(settings) ?? loadKeys(settings).hashKey));
   const subjects = openSubjects({
@@ -60,9 +62,14 @@ export function openPersonal(settings: PersonalSettings, logger?: Logger): Perso
   return { keys, master, subjects };
 }
 
-/** A stored log with its personal data in the clear. */
-export function withPersonalData(stored: EventStore, settings: PersonalSettings, logger?: Logger): Log {
-  const personal = openPersonal(settings, logger);
+/** A stored log with its personal data in the clear. `given`: as for `openPersonal`. */
+export function withPersonalData(
+  stored: EventStore,
+  settings: PersonalSettings,
+  logger?: Logger,
+  given?: KeyStore,
+): Log {
+  const personal = openPersonal(settings, logger, given);
   const events = encryptedEvents(stored, personal.subjects, RULES);
   return {
     ...personal,

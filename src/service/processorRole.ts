@@ -1,5 +1,5 @@
 /** The work of processes with the role `processor`: erasures, process managers, scheduled work and webhooks. */
-import { type Deliveries, startWebhooks } from '../deliveries/index.js';
+import { type Deliveries, type Sender, startWebhooks } from '../deliveries/index.js';
 import { type Resources, resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';
 import { type Erasures, finishErasures } from '../ops/people/index.js';
@@ -20,6 +20,8 @@ export interface ProcessorRoleOptions extends ProcessesOptions {
   readonly erasures: Erasures;
   readonly outward: Pick<OutwardWork, 'state' | 'onChange'>;
   readonly version: string;
+  /** Sends webhooks; default: over the network. */
+  readonly sender?: Sender | undefined;
 }
 
 export interface ProcessorRole {
@@ -69,7 +71,7 @@ export function startProcessorRole(options: ProcessorRoleOptions, open: Resource
 
 /** Starts outward work, all that reaches others. A copy of a log does not do it (docs/design.md#outward-work). */
 function startOutwardWork(options: ProcessorRoleOptions): Outward {
-  const { config, engines, models, subjects, version, logger, holder, followers, outward } = options;
+  const { config, engines, models, subjects, version, sender, logger, holder, followers, outward } = options;
   const open = resources();
   const processes = open.add(startProcesses(options));
   open.add(
@@ -96,6 +98,7 @@ function startOutwardWork(options: ProcessorRoleOptions): Outward {
         refusedNetworks: config.webhookRefusedNetworks,
       },
       version,
+      sender,
       logger,
       holder,
       followers,

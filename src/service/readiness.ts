@@ -5,6 +5,8 @@
  */
 import type { PartHealth, Readiness } from '../api/health.js';
 import { within } from '../lib/async/within.js';
+import { systemTime } from '../lib/clock.js';
+import { systemMs, ticks } from '../lib/world.js';
 import type { Config } from './config.js';
 import type { Engines } from '../ports/engines.js';
 import type { KeyStore } from '../ports/keyStore.js';
@@ -122,10 +124,10 @@ async function logHealth({ engines: { events }, appends }: ReadinessOptions): Pr
 function testWrites(records: Records, holder: string): () => Promise<unknown> {
   let last: { readonly at: number; readonly done: Promise<unknown> } | undefined;
   return () => {
-    if (last === undefined || performance.now() - last.at > WRITE_MS) {
+    if (last === undefined || ticks() - last.at > WRITE_MS) {
       last = {
-        at: performance.now(),
-        done: records.put(`ready/${holder}`, new Date().toISOString(), { expiresAt: Date.now() + WRITE_RETAINED_MS }),
+        at: ticks(),
+        done: records.put(`ready/${holder}`, systemTime(), { expiresAt: systemMs() + WRITE_RETAINED_MS }),
       };
     }
     return last.done;

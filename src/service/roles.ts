@@ -4,6 +4,7 @@ import { health, type Readiness } from '../api/health.js';
 import type { Listener } from '../api/listener/listener.js';
 import { metricsPage } from '../api/metrics.js';
 import { application } from '../api/pipeline/server.js';
+import { deliveryState } from '../deliveries/index.js';
 import { type Resources, resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';
 import type { Metrics } from '../metrics/metrics.js';
@@ -51,9 +52,11 @@ async function start(options: RolesOptions, open: Resources): Promise<Roles> {
   const { roles } = config;
   const { shared, metrics, unmeasured } = await openShared(options, open);
   const { engines, followers, outward, leaders } = shared;
-  if (roles.has('worker')) await startWorkerRole(shared, metrics, open);
+  if (roles.has('worker')) await startWorkerRole(shared, options, metrics, open);
   const projector = roles.has('projector') ? await startProjectorRole(shared, options, open) : undefined;
-  const processor = roles.has('processor') ? startProcessorRole(shared, open) : undefined;
+  const processor = roles.has('processor')
+    ? startProcessorRole({ ...shared, sender: options.sender }, open)
+    : undefined;
   metrics.watch(
     unmeasured,
     shared.projections,
@@ -111,11 +114,17 @@ async function start(options: RolesOptions, open: Resources): Promise<Roles> {
   };
 }
 
-async function startWorkerRole(shared: Shared, metrics: Metrics, open: Resources): Promise<void> {
+async function startWorkerRole(
+  shared: Shared,
+  { providers: given }: RolesOptions,
+  metrics: Metrics,
+  open: Resources,
+): Promise<void> {
   const { config, engines, hash, logger, followers } = shared;
   const records = recordsInTime(shared);
   const { publicUrl } = config;
-  const providers = await openProviders(config, { records, hash, logger, watch: metrics.providers, publicUrl });
+  const providers =
+    given ?? (await openProviders(config, { records, hash, logger, watch: metrics.providers, publicUrl }));
   const bus = config.sandbox ? busByClock(engines.bus, records) : engines.bus;
   open.add(await startWorkers({ bus, records, logger, ...providers }));
   if (config.sandbox)
@@ -131,13 +140,13 @@ const recordsInTime = ({ config, engines: { store } }: Shared): Records =>
 /** Starts the projector. It gets a thread of its own where that can open the engines and folds the same projections. */
 async function startProjectorRole(
   shared: Shared,
-  { through, projections, member }: RolesOptions,
+  { through, projections, member, engines: given }: RolesOptions,
   open: Resources,
 ): Promise<RunningProjector> {
   const { config, keys, holder, logger, followers, version } = shared;
   const { roles, dataDir, eventStoreUrl, mongodbUrl, keysUrl, masterKeys, sandbox } = config;
   const tree = treeSettings(config, keys);
-  const replaced = [eventStoreUrl, mongodbUrl, through, projections];
+  const replaced = [eventStoreUrl, mongodbUrl, through, projections, given];
   if (roles.has('api') && replaced.every((one) => one === undefined)) {
     const processNumber = member?.number;
     const thread = { dataDir, keysUrl, masterKeys, tree, sandbox, holder, version, processNumber, logger, followers };
@@ -147,7 +156,8 @@ async function startProjectorRole(
   const folded = { dataDir, events, store, stored: shared.stored, projections: shared.projections };
   // Only where requests of this process can hurry the projector, which requests of other processes can't.
   const gather = roles.has('api') ? { gatherMs: GATHER_MS, polledByFronts: true } : {};
-  return open.add(await projectInProcess({ ...folded, ...gather, tree, logger, holder, followers }));
+  const { openScratch } = given ?? {};
+  return open.add(await projectInProcess({ ...folded, ...gather, tree, logger, holder, followers, openScratch }));
 }
 
 interface ApiNeeds {
@@ -198,6 +208,8 @@ async function createApis(
         }),
         metrics: async () => page.text(),
       },
+      deliveryState: async (endpointId) =>
+        deliveryState({ records: engines.store.records, logId: engines.events.logId }, endpointId),
       pollMaintenance: () => projector?.poll(),
       reset,
       readiness,

@@ -13,6 +13,7 @@ import { EngineError } from '../lib/engineError.js';
 import { resources } from '../lib/async/resources.js';
 import { exhausted } from '../lib/files/folderErrors.js';
 import { keepOwner } from '../lib/files/keepOwner.js';
+import { systemMs } from '../lib/world.js';
 import { makeDataDir } from './dataDir.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { MaintenanceOptions } from '../runtime/readmodels/index.js';
@@ -83,7 +84,7 @@ function makeFolder(dataDir: string): string {
 /** Removes a folder whose maker has ended. Keeps it if it has other files, or belongs to another user. */
 function removeIfLeft(dir: string): void {
   const made = lstatSync(dir, { throwIfNoEntry: false });
-  if (made?.isDirectory() !== true || Date.now() - made.mtimeMs < CLAIMED_MS) return;
+  if (made?.isDirectory() !== true || systemMs() - made.mtimeMs < CLAIMED_MS) return;
   try {
     if (!readdirSync(dir).every((name) => name.startsWith(LOCK) || name.startsWith(READ_STORE_FILE))) return;
     const lock = openFileLock(join(dir, LOCK));

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { resources } from '../lib/async/resources.js';
 import { createLogger } from '../lib/logging/logger.js';
 import { VERSION } from '../lib/version.js';
+import { after } from '../lib/world.js';
 import { startTelemetry } from '../tracing/telemetry.js';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { type Listeners, openListeners, urlsOf } from './listeners.js';
@@ -31,7 +32,7 @@ export async function serve(started: (stop: (signal: StopSignal) => void) => voi
     if (stopping.signal.aborted) return;
     logger.info({ signal }, 'stopping');
     // The process ends despite remaining work, such as traces to a collector that does not answer.
-    setTimeout(() => process.exit(1), STOP_MS).unref();
+    after(STOP_MS, () => process.exit(1)).unref();
     stopping.abort();
   };
   try {

@@ -1,5 +1,4 @@
 /** What the roles of a process share: engines with their keys, read models, health and metrics. */
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { type Shortcodes, shortcodesUnder } from '../domain/giftIds.js';
@@ -8,6 +7,8 @@ import type { Resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';
 import { addressOf } from '../lib/urls.js';
 import { VERSION } from '../lib/version.js';
+import { randomUUID } from '../lib/world.js';
+import type { Sender } from '../deliveries/index.js';
 import { type Metrics, openMetrics } from '../metrics/metrics.js';
 import { followOutwardWork, type OutwardWork } from '../ops/outward/outwardWork.js';
 import { type Erasures, openErasures } from '../ops/people/index.js';
@@ -15,6 +16,7 @@ import { reportFailing } from '../ops/status/failingParts.js';
 import type { Engines } from '../ports/engines.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { KeyStore } from '../ports/keyStore.js';
+import type { Providers } from '../providers/openProviders.js';
 import { openReadModels, PROJECTIONS, type ReadModels } from '../projections/index.js';
 import { followSharedClock, openSharedClock } from '../runtime/clock/sharedClock.js';
 import { type LeaderWatch, watchLeaders } from '../runtime/coordination/index.js';
@@ -24,7 +26,7 @@ import { type AppendWatch, watchAppends } from '../runtime/supervision/appendWat
 import { type Followers, followers as openFollowers } from '../runtime/supervision/followers.js';
 import type { Config } from './config.js';
 import { makesDeadLinks } from './deadLinks.js';
-import { openEngines } from './engines.js';
+import { type GivenEngines, openEngines } from './engines.js';
 import { findHashKey, type Keys, loadKeys } from './keys.js';
 import { refuseUnlessKeysFit } from './keysCheck.js';
 import type { Listeners } from './listeners.js';
@@ -39,6 +41,12 @@ export interface Overrides {
   readonly projections?: readonly Projection[];
   /** Wraps the engines; `subjects` open the personal data of their events. */
   readonly through?: (engines: Engines, subjects: Subjects) => Engines;
+  /** Engines in place of those that the settings choose. */
+  readonly engines?: GivenEngines;
+  /** Providers in place of those that the settings choose. */
+  readonly providers?: Providers;
+  /** Sends webhooks in place of the network. */
+  readonly sender?: Sender;
 }
 
 export interface RolesOptions extends Overrides {
@@ -137,8 +145,12 @@ export async function openShared(
   return { shared, metrics, unmeasured };
 }
 
-async function openWithKeys({ config, logger, member, through }: RolesOptions, open: Resources): Promise<Opened> {
-  const { subjects, keys: keyStore, stored, ...found } = await openEngines(config, logger, open, member?.commits);
+async function openWithKeys(
+  { config, logger, member, through, engines: given }: RolesOptions,
+  open: Resources,
+): Promise<Opened> {
+  const replaced = { link: member?.commits, given };
+  const { subjects, keys: keyStore, stored, ...found } = await openEngines(config, logger, open, replaced);
   const { events, store } = found;
   // The sandbox's clock is set before anything is appended.
   if (config.sandbox) await openSharedClock(store.records, events);

@@ -1,9 +1,9 @@
 /** Failures of a start: which ones a start waits out, and what to change after the others. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { DataFileError } from '../adapters/embedded/sqlite.js';
 import { EngineError, NoAnswerError } from '../lib/engineError.js';
 import { exhausted } from '../lib/files/folderErrors.js';
+import { sleep, ticks } from '../lib/world.js';
 import { AlteredEventError, UnavailableError } from '../ports/unavailable.js';
 import type { Config } from './config.js';
 
@@ -26,12 +26,12 @@ export async function startWithRetries<T>(
   logger: Logger,
   { waitMs, betweenMs = BETWEEN_MS }: RetryPolicy,
 ): Promise<T> {
-  const until = performance.now() + waitMs;
+  const until = ticks() + waitMs;
   for (;;) {
     try {
       return await start();
     } catch (error) {
-      const left = until - performance.now();
+      const left = until - ticks();
       if (!maySettle(error) || left <= 0) throw error;
       logger.warn({ leftSeconds: Math.ceil(left / 1_000) }, `not started yet, trying again: ${error.message}`);
       await sleep(Math.min(betweenMs, left));

@@ -6,6 +6,7 @@ import type * as Api from '@opentelemetry/api';
 import type { Context, DiagLogger, Link, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { within } from '../lib/async/within.js';
+import { ticks } from '../lib/world.js';
 import { requestedExporters } from './exporters.js';
 import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
 
@@ -63,8 +64,8 @@ export async function startTelemetry({
 function complaints(logger: Logger): DiagLogger {
   let reportedAt = -Infinity;
   const warn = (detail: string): void => {
-    if (performance.now() - reportedAt < COMPLAIN_EVERY_MS) return;
-    reportedAt = performance.now();
+    if (ticks() - reportedAt < COMPLAIN_EVERY_MS) return;
+    reportedAt = ticks();
     logger.warn({ detail }, 'trouble with sending traces');
   };
   const silent = (): void => undefined;

@@ -117,6 +117,8 @@ test('takes no more than a route needs: 1 MiB of a list of thousands, else 16 Ki
     '/api/v2/transactions',
     '/api/v2/webhook-endpoints',
     '/api/v2/webhook-endpoints/{endpointId}',
+    '/console/session/start',
+    '/ops/actions',
     '/ops/projections/{name}/repair',
     '/ops/transactions/{transactionId}/refund',
     '/webhooks/stripe',

@@ -56,7 +56,7 @@ for (const [user, method, path, body, field] of [
     'gift_ids[2]',
   ],
   ['sue', 'POST', () => `/ops/transactions/${transaction}/refund`, { reason, gift_ids: ['zz'] }, 'gift_ids[0]'],
-  ['sue', 'GET', () => '/ops/people?phone=zz&reason=asked', undefined, 'phone'],
+  ['sue', 'GET', () => '/ops/people?phone_number=zz&reason=asked', undefined, 'phone_number'],
   ['aud', 'GET', () => '/ops/redemptions?merchant=zz', undefined, 'merchant'],
   ['aud', 'GET', () => '/ops/redemptions?to=soon', undefined, 'to'],
   ['aud', 'GET', () => '/ops/totals?from=2026-05-04&to=2026-05-03', undefined, 'from'],

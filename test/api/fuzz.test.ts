@@ -87,8 +87,12 @@ const BY_CHANCE = new Set([
   ...['rebuild', '{name}/rebuild', '{name}/rollback'].map((what) => `POST /ops/projections/${what}`),
   // Of an erasure that another user of support requested: `test/api/ops/erasures.test.ts`.
   'POST /ops/people/{personId}/erasure/approve',
+  // A member of staff's password, and a cookie: `test/api/console/session.test.ts`.
+  ...['start', 'refresh'].map((step) => `POST /console/session/${step}`),
   // Exactly one of its parameters.
   'GET /ops/people',
+  // Only the fields of its action: `test/api/ops/manyActions.test.ts`.
+  'POST /ops/actions',
   // Of a log that is signed, and of large ones: `test/api/evidence/evidence.test.ts`.
   'GET /checkpoint',
   'GET /ops/gifts/{giftId}/proof',
@@ -113,6 +117,7 @@ test.before(async () => {
       ERASURES_PER_DAY: '0',
       PERSON_EXPORTS_PER_DAY: '0',
       PERSONAL_READS_PER_DAY: '0',
+      REPLACEMENTS_PER_DAY: '0',
       REVERSALS_PER_DAY: '0',
     },
   });

@@ -141,10 +141,14 @@ test('rebuilds all read models and rolls back, unnoticed by callers', async () =
     const after = await active();
     for (const [at, number] of after.entries()) assert.notEqual(number, before[at]);
     const token = await service.userToken('sue');
-    assert.equal((await service.ask('POST', '/ops/projections/gifts/rebuild', { token, body: {} })).status, 202);
+    assert.equal(
+      (await service.ask('POST', '/ops/projections/gifts/rebuild', { token, body: { reason: 'a test' } })).status,
+      202,
+    );
     await eventually(async () => (await rebuildOf(store, 'gifts')) === undefined);
     assert.equal(
-      (await service.ask('POST', '/ops/projections/transactions/rollback', { token, body: {} })).status,
+      (await service.ask('POST', '/ops/projections/transactions/rollback', { token, body: { reason: 'a test' } }))
+        .status,
       202,
     );
     await eventually(async () => (await rebuildOf(store, 'transactions')) === undefined);

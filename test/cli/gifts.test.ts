@@ -167,6 +167,19 @@ test('reverses a redemption that was somebody else’s', async () => {
   );
 });
 
+test('gives another gift in place of one, once', async () => {
+  const id = await buyOne(service, 'latte', { user_id: 'bob' });
+  const out = await said('replace', id);
+  const next = /^gift [0-9a-f]{20}: it is replaced by gift ([0-9a-f]{20}), of whose issue/.exec(out)?.[1] ?? out;
+  await told(next, 1);
+  refused(await redeem(service, id), 405, 'gift is cancelled and cannot be redeemed.');
+  assert.equal((await redeem(service, next)).status, 201);
+  assert.deepEqual(await history(id), [['GiftReplaced', 'ticket 7']]);
+  assert.deepEqual(await history(next), [['GiftsPurchased', 'ticket 7']]);
+  const { code, err } = await gifts('replace', id, ...REASON);
+  assert.deepEqual([code, err], [1, 'gift: gift was replaced by another one already.\n']);
+});
+
 test('a cancelled one needs no block', async () => {
   const id = await buyOne(service);
   const [cancelled] = await eventually(async () => {

@@ -181,13 +181,20 @@ test('CSV has a heading, and one line an event', async () => {
   const lines = out.trimEnd().split('\n');
   assert.equal(
     lines[0],
-    'position,stream,revision,type,id,at,user,client,roles,request_id,command_id,causation_id,correlation_id,data',
+    'position,stream,revision,type,id,at,local_day,user,client,roles,request_id,command_id,causation_id,correlation_id,data',
   );
   assert.equal(lines.length, 11);
   assert.match(
     lines[8] ?? '',
-    new RegExp(`^'\\d+,gift-${id},2,GiftRedeemed,[0-9a-f-]+,[^,]+,till-coffee,app,redeem unredeem,`),
+    new RegExp(
+      `^'\\d+,gift-${id},2,GiftRedeemed,[0-9a-f-]+,[^,]+,\\d{4}-\\d\\d-\\d\\d,till-coffee,app,redeem unredeem,`,
+    ),
   );
+});
+
+test('CSV for Excel has a byte order mark first, and is the same after it', async () => {
+  const [plain, excel] = [await history(id, '--csv'), await history(id, '--excel')];
+  assert.equal(excel.out, `\uFEFF${plain.out}`);
 });
 
 test('shows no secret, and personal fields only for a reason, which it records', async () => {

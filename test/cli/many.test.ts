@@ -96,6 +96,39 @@ test('refunds the purchases of a list, as CSV has them', async () => {
   assert.match(listed.out, /\n3 purchases: (?:1 charged, 2 refunded|2 refunded, 1 charged); /);
 });
 
+test('gives each gift of a file to its own receiver, also from a list of JSON', async () => {
+  const [one = '', other = ''] = await buy(service, 'latte', [{}, {}]);
+  const reassign = (text: string): Promise<Ran> =>
+    ran(['gifts', 'reassign', '--file', '-', '--reason', 'wrong list'], text);
+  const csv = `gift_id,name,phone_number,user_id\n${one},Bob,'+447700900002,\n${other},Cat,,cat\n`;
+  assert.equal((await reassign(csv)).out, '2 done, 0 had nothing left to do, 0 refused\n');
+  assert.equal((await reassign(csv)).out, '0 done, 2 had nothing left to do, 0 refused\n');
+  assert.deepEqual(await typesOf(one), ['GiftReassigned']);
+  const json = `{"gift_id":"${one}","user_id":"cat"}\n{"action":"done"}\n`;
+  assert.equal((await reassign(json)).out, '1 done, 0 had nothing left to do, 0 refused\n');
+  for (const [text, message] of [
+    [`gift_id,user_id\n${one},\n`, `${one} wants one receiver: a user_id or a phone_number`],
+    [`gift_id,user_id\n${one},bob\n${one},cat\n`, `${one} is named twice, with two receivers: give one`],
+    ['{"gift_id":7}', 'standard input: line 1 has no text gift_id'],
+    ['{"gift_id"', 'standard input: line 1 is no JSON object'],
+  ] as const) {
+    const { code, err } = await reassign(text);
+    assert.deepEqual([code, err], [1, `gift: ${message}\n`]);
+  }
+});
+
+test('what a list finds is done as it is piped', async () => {
+  const ids = await buy(service, 'latte', [{}, {}]);
+  const listed = await ran(['purchases', 'list', '--buyer', 'ann', '--json']);
+  const transaction_id = String(listed.records()[0]?.['transaction_id']);
+  const found = await ran(['gifts', 'find', '--transaction', transaction_id, '--json', ...REASON]);
+  const blocked = await ran(['gifts', 'block', '--file', '-', ...REASON], found.out);
+  assert.equal(blocked.out, '2 done, 0 had nothing left to do, 0 refused\n', blocked.err);
+  for (const id of ids) assert.deepEqual(await typesOf(id), ['GiftBlocked']);
+  const refund = await ran(['purchases', 'refund', '--file', '-', '--dry-run', '--reason', 'all'], listed.out);
+  assert.match(refund.out, /would be done/);
+});
+
 test('a purchase leads to its gifts; a transaction is not taken for a gift', async () => {
   const ids = await buy(service, 'latte', [{}, {}]);
   const [latest] = (await ran(['purchases', 'list', '--buyer', 'ann', '--json'])).records();
@@ -115,6 +148,7 @@ test('refuses contradictory flags, and files that name nothing', async () => {
   for (const [args, code, message] of [
     [['gifts', 'block', id, '--file', file], 2, 'name a gift or a file, not both'],
     [['gifts', 'block'], 2, 'name a gift, or a file with --file'],
+    [['gifts', 'reassign', '--file', file, '--to-user', 'bob'], 2, '--file names the receivers'],
     [['gifts', 'block', id, '--dry-run'], 2, '--dry-run is for many: give --file'],
     [['gifts', 'block', '--file', written('empty.txt', '\n')], 1, 'names nothing: give one id a line'],
     [['gifts', 'block', '--file', written('other.csv', 'a,b\n1,2\n')], 1, 'a CSV wants the column gift_id'],

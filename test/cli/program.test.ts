@@ -40,6 +40,7 @@ test('every command and group says how it is used, with an example of its own', 
       new RegExp(`\\nExamples?:\\n[^]*^  \\$ (?:\\S+=\\S+ )?gift ${path.join(' ')}`, 'm'),
       path.join(' '),
     );
+    for (const line of out.split('\n')) assert.ok(line.length <= 80 || line.startsWith('  $ '), line);
   }
 });
 
@@ -97,7 +98,7 @@ test('takes - as standard input or refuses it, for every argument and option tha
     'audit verify --progress=-',
     'witness --dir=-',
   ]);
-  assert.is(calls.length - refused.length, 11);
+  assert.is(calls.length - refused.length, 13);
   assert.not.ok(existsSync('-'));
   rmSync(dir, { recursive: true });
 });

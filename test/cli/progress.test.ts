@@ -9,7 +9,7 @@ const WORDS = { doing: 'rebuilding gifts', unit: 'events' };
 /** What the bar says each time, at these ms of its clock. */
 function said(steps: readonly (readonly [at: number, done: number, goal: Goal, note?: string])[]): string[] {
   const line = progressLine(WORDS);
-  return steps.map((step) => line(...step));
+  return steps.map(([at, done, goal, note]) => line(at, done, goal, { note }));
 }
 
 test('a bar is drawn on a terminal, and goes without a trace', () => {
@@ -33,6 +33,19 @@ test('shows a terminal how much is done, and rate and time once they are known',
   assert.match(soon ?? '', /20 % \| 400,000 of 2,000,000 events$/);
   assert.match(half ?? '', /50 % \| 1,000,000 of 2,000,000 events \| 500,000\/s \| 2 s left \| 3 parked$/);
   assert.match(most ?? '', /75 % \| 1,500,000 of 2,000,000 events \| 500,000\/s \| 1 s left$/);
+});
+
+test('fits the terminal: the bar is shorter there, or not shown', () => {
+  const at = (columns: number): string => {
+    const line = progressLine(WORDS);
+    line(0, 0, 2_000_000);
+    return line(1_000, 1_000_000, 2_000_000, { columns });
+  };
+  const text = '50 % | 1,000,000 of 2,000,000 events | 1,000,000/s | 1 s left';
+  assert.is(at(120), `rebuilding gifts ${'█'.repeat(12)}${'░'.repeat(12)} ${text}`);
+  assert.is(at(88), `rebuilding gifts ${'█'.repeat(4)}${'░'.repeat(5)} ${text}`);
+  assert.is(at(80), `rebuilding gifts ${text}`);
+  assert.ok(at(80).length <= 80);
 });
 
 test('makes up no total: shows the share of the log, or how much is done', () => {

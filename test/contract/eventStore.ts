@@ -87,6 +87,21 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.equal([await store.lastOf(stream), await store.lastOf(other)], [before, later.position]);
   },
 
+  async 'the last events begin after the event before them'(store) {
+    const stream = newStream();
+    await store.append(stream, events(3), 'none');
+    await store.append(stream, events(1), 2);
+    await store.append(stream, events(2), 3);
+    const before = await eventsOf(store.readAll(undefined));
+    for (const count of [1, 2, 5]) {
+      const after = await store.startOfLast(count);
+      assert.is(after, before.at(-1 - count)?.position);
+      assert.equal(idsOf(await eventsOf(store.readAll(after))), idsOf(before.slice(-count)));
+    }
+    for (const count of [before.length, before.length + 1]) assert.is(await store.startOfLast(count), undefined);
+    assert.is(await store.startOfLast(before.length - 1), before[0]?.position);
+  },
+
   async 'an event is read as it was appended'(store) {
     const stream = newStream();
     const appended: NewEvent = {

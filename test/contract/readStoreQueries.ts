@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import * as assert from 'uvu/assert';
 import type { CollectionSpec, Condition, Query, Scalar, StoredDocument } from '../../src/ports/readStore.js';
 import type { ReadStorePromised } from '../support/engines/readStoreDocuments.js';
+import { found } from '../support/engines/plainQuery.js';
 import { at, batch, doc, filled, idsOf, newCollection, rejectionOf } from '../support/engines/readStoreDocuments.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -51,60 +52,13 @@ function bytes(text: string): Buffer {
   return Buffer.from(text, 'utf8');
 }
 
-/** Null, numbers, strings, booleans: the order across types. */
-function rank(value: Scalar): number {
-  return value === null ? 0 : { number: 1, string: 2, boolean: 3 }[typeof value as 'number'];
-}
-
-function compare(a: Scalar, b: Scalar): number {
-  if (rank(a) !== rank(b)) return rank(a) - rank(b);
-  if (typeof a === 'string') return Buffer.compare(bytes(a), bytes(b as string));
-  return Number(a) - Number(b);
-}
-
-function holds(value: Scalar, condition: Condition): boolean {
-  if (condition === null || typeof condition !== 'object')
-    return rank(value) === rank(condition) && compare(value, condition) === 0;
-  if ('in' in condition) return condition.in.some((one) => holds(value, one));
-  if ('prefix' in condition)
-    return (
-      typeof value === 'string' &&
-      bytes(value).subarray(0, bytes(condition.prefix).length).equals(bytes(condition.prefix))
-    );
-  const { gte, gt, lte, lt } = condition;
-  const within = (bound: Scalar | undefined, fits: (order: number) => boolean): boolean =>
-    bound === undefined || (rank(value) === rank(bound) && fits(compare(value, bound)));
-  return (
-    within(gte, (order) => order >= 0) &&
-    within(gt, (order) => order > 0) &&
-    within(lte, (order) => order <= 0) &&
-    within(lt, (order) => order < 0)
-  );
-}
-
 function fieldOf(document: StoredDocument<Fields>, field: string): Scalar {
   return field === 'id' ? document.id : ((document.body[field] ?? null) as Scalar);
 }
 
-/** The expected answer to a query, in the plainest way. */
-function expected(
-  documents: readonly StoredDocument<Fields>[],
-  { where = {}, sort = [], skip = 0, limit }: Query,
-): string[] {
-  return documents
-    .filter((document) =>
-      Object.entries(where).every(([field, condition]) => holds(fieldOf(document, field), condition)),
-    )
-    .sort((a, b) => {
-      for (const [field, direction] of [...sort, ['id', sort.at(-1)?.[1] ?? 1] as const]) {
-        const order = compare(fieldOf(a, field), fieldOf(b, field));
-        if (order !== 0) return order * direction;
-      }
-      return 0;
-    })
-    .slice(skip, limit === undefined ? undefined : skip + limit)
-    .map(({ id }) => id);
-}
+/** The ids of a query's expected answer. */
+const expected = (documents: readonly StoredDocument<Fields>[], query: Query): string[] =>
+  found(documents, query, fieldOf).map(({ id }) => id);
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
 

@@ -53,6 +53,7 @@ test('tells the oldest event that waits untried and that failed, and whether the
     owner: 'client:app',
     failing: true,
     failures: 5,
+    waiting: 3,
     oldest: { untried: '2026-05-04T12:03:00.000Z', failed: '2026-05-04T12:02:00.000Z' },
   });
 });

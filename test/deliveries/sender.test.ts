@@ -137,7 +137,7 @@ test('fails where a receiver says nothing, closes, speaks no HTTP, or is not the
   );
   const gone = await openReceiver();
   await gone.close();
-  assert.deepEqual(await send(gone.url), { error: 'the connection was refused' });
+  assert.deepEqual(await send(gone.url), { error: 'the connection was refused', refused: true });
 });
 
 test('never ends by hints that follow each other', async () => {

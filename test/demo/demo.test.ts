@@ -22,7 +22,7 @@ test('walks through the main job, shows each exchange on a line, keeps serving, 
   let url = '';
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line);
-    url = /to read: (\S+)\/docs$/.exec(line)?.[1] ?? '';
+    url = /^To read: (\S+)\/docs$/.exec(line)?.[1] ?? '';
     if (url !== '') break;
   }
   const told = lines.join('\n');
@@ -41,9 +41,9 @@ test('walks through the main job, shows each exchange on a line, keeps serving, 
     lines.filter((line) => line.startsWith('   > ')).length,
     lines.filter((line) => line.startsWith('   < ')).length,
   );
-  assert.ok(lines.every((line) => !/^ {3}/.test(line) || line.length <= 170));
+  assert.ok(lines.every((line) => !/^ {3}/.test(line) || line.length <= 250));
   const keyed =
-    /> POST \S+\/redemptions \(Idempotency-Key: demo-redeem-1\) \{"location_id".*\n {3}< 201 \{id: "(\w+)"[^]*> POST \S+\/redemptions \(Idempotency-Key: demo-redeem-1\) .*\n {3}< 201 \(Idempotent-Replayed: true\) \{id: "(\w+)"/.exec(
+    /> POST \S+\/redemptions \(Idempotency-Key: demo-redeem-1\) \{ "location_id".*\n {3}< 201 \{id: "(\w+)"[^]*> POST \S+\/redemptions \(Idempotency-Key: demo-redeem-1\) .*\n {3}< 201 \(Idempotent-Replayed: true\) \{id: "(\w+)"/.exec(
       told,
     );
   assert.ok(keyed !== null && keyed[1] === keyed[2], told);
@@ -51,7 +51,9 @@ test('walks through the main job, shows each exchange on a line, keeps serving, 
   assert.match(told, /embedded \{vouchers: 1, segments: 1\}$/m);
   assert.match(told, /voucher\/claimed\n {3}< 200 \{voucherType: "\w+", expiresAt: "[^"]+", .*giftId: "\w+"\}/);
   assert.match(told, /V1 embedded\.vouchers\[0\]\.code: (\w+); V2 data\[0\]\.value: \1$/m);
-  for (const command of told.match(/^curl .*$/gm) ?? []) assert.ok(command.includes(url), command);
+  const commands = told.match(/^curl .*$/gm) ?? [];
+  assert.ok(commands.length >= 5 && lines.includes(`A=${url}`), told);
+  for (const command of commands) assert.ok(command.includes('$A/'), command);
 });
 
 test("uses no real provider of the environment; says what to change where it can't start", async () => {

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
+import { textOfAll } from '../../src/metrics/ofAll.js';
 import { namesOf } from '../support/service/exposed.js';
 import { startService } from '../support/service/service.js';
 
@@ -58,6 +59,8 @@ const WORDS = new Set([
 ]);
 /** Labels that Prometheus adds to every target. */
 const PROMETHEUS_OWN = new Set(['up']);
+/** Of the processes behind one port, which their supervising process shows. */
+const OF_PROCESSES = namesOf(await textOfAll([], [{ number: 1, serves: true, deaths: 0 }]));
 
 /**
  * The metrics that a query names: identifiers that are neither words of the language nor labels. @throws Error for
@@ -85,7 +88,7 @@ test('names only metrics that the service has in alerts and dashboard', async ()
   const service = await startService({ split: false });
   let names: Set<string>;
   try {
-    names = namesOf((await service.ask('GET', '/metrics')).text);
+    names = new Set([...namesOf((await service.ask('GET', '/metrics')).text), ...OF_PROCESSES]);
   } finally {
     await service.close();
   }

@@ -28,6 +28,39 @@ test('a ticket about one gift', async () => {
   });
 });
 
+test('a gift that somebody else used', async () => {
+  await inTrouble('A gift that somebody else used', {}, async (trouble) => {
+    const { url = '' } = await trouble.start();
+    await untilReady(url);
+    const gift = await buyInto(trouble, url);
+    const till = { token: await userTokenOf(url, 'till-coffee'), body: { location_id: 'bean-soho' } };
+    assert.equal((await request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', till)).status, 201);
+    await trouble.follow();
+  });
+});
+
+test('a person asks for their data', async () => {
+  await inTrouble('A person asks for their data', {}, async (trouble) => {
+    const { url = '' } = await trouble.start();
+    await untilReady(url);
+    trouble.env['USERNAME'] = 'ann@test.example';
+    await buyInto(trouble, url);
+    await trouble.follow();
+  });
+});
+
+test('questions of an auditor', async () => {
+  await inTrouble('Questions of an auditor', {}, async (trouble) => {
+    const { url = '' } = await trouble.start();
+    await untilReady(url);
+    trouble.env['DAY'] = new Date().toISOString().slice(0, 10);
+    const gift = await buyInto(trouble, url);
+    const till = { token: await userTokenOf(url, 'till-coffee'), body: { location_id: 'bean-soho' } };
+    assert.equal((await request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', till)).status, 201);
+    await trouble.follow();
+  });
+});
+
 test('a gift redeemed by mistake', async () => {
   await inTrouble('A gift redeemed by mistake', {}, async (trouble) => {
     const { url = '' } = await trouble.start();

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
+import { eventually } from '../support/assertions/until.js';
 import { startEventStoreDouble } from '../support/engines/eventStoreDouble.js';
 import { untilReady } from '../support/service/service.js';
 import { buyInto, inTrouble } from '../support/service/trouble.js';
@@ -35,6 +37,18 @@ test('lost engine: an EventStoreDB that is gone for a while, then a read store f
   } finally {
     await double.close();
   }
+});
+
+test('dying process: one of two is killed, and is started again', async () => {
+  await inTrouble('Dying process', { PROCESSES: '2' }, async (trouble) => {
+    const { url = '', child, lines } = await trouble.start();
+    await untilReady(url);
+    const [killed = 0] = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').split(' ').map(Number);
+    process.kill(killed, 'SIGKILL');
+    await eventually(async () => lines.some((line) => line.includes('a process has ended, and is started again')));
+    await trouble.follow();
+    await untilReady(url);
+  });
 });
 
 test.run();

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
+import { fold } from '../../src/domain/decider.js';
 import type { GiftEvent } from '../../src/domain/gift/events.js';
 import { type Gift, type IssuedGift, giftAggregate } from '../../src/domain/gift/state.js';
 import { type GiftFacts, assignVoucher, ownerOf, refuseUnlessMayRedeem } from '../../src/domain/gift/decisions.js';
-import { extend, reassign, unredeemForSupport } from '../../src/domain/supportActions.js';
+import { extend, reassign, replace, unredeemForSupport } from '../../src/domain/supportActions.js';
 import { given, happened } from '../support/assertions/givenWhenThen.js';
 import { refusal } from '../support/assertions/rejects.js';
 import { giftIssued, giftRedeemed } from '../support/fixtures/giftEvents.js';
@@ -79,6 +80,63 @@ test('support reverses the latest redemption of a gift, also of one that is bloc
   given(giftAggregate, issued(), redeemed, reversed).when(reverse()).refused('gift_not_redeemed');
   given(giftAggregate, issued(), cancelled).when(reverse()).refused('gift_cancelled');
   given(giftAggregate, issued()).when(reverse('pending')).refused('gift_not_paid');
+});
+
+const by =
+  (id: string, { payment = 'charged', now = NOW, voided = false }: Partial<GiftFacts & { voided: boolean }> = {}) =>
+  (gift: Gift): readonly GiftEvent[] =>
+    replace(
+      gift as IssuedGift,
+      { now, payment },
+      { replaced_by: { gift_id: `g-${id}`, transaction_id: id }, reason: 'lost', voided },
+    );
+const replaced_by = (id: string): GiftEvent => ({
+  type: 'GiftReplaced',
+  data: { replaced_by: { gift_id: `g-${id}`, transaction_id: id }, reason: 'lost' },
+});
+
+test('a gift is replaced once: an unused, blocked or redeemed one, or one whose code is worthless', () => {
+  given(giftAggregate, issued()).when(by('n')).then(replaced_by('n'));
+  given(giftAggregate, issued(), blocked).when(by('n')).then(replaced_by('n'));
+  given(giftAggregate, issued(), redeemed).when(by('n')).then(replaced_by('n'));
+  given(giftAggregate, issued(), voucher)
+    .when(by('n', { voided: true }))
+    .then(replaced_by('n'));
+  given(giftAggregate, issued(), replaced_by('n')).when(by('n')).then();
+  given(giftAggregate, issued(), redeemed, replaced_by('n'), unredeemed).when(by('o')).refused('gift_already_replaced');
+});
+
+test('refuses to replace a gift whose money or value is elsewhere', () => {
+  const dispute: GiftEvent = { type: 'GiftBlocked', data: { cause: 'dispute:d', reason: 'x' } };
+  given(giftAggregate, issued())
+    .when(by('n', { payment: 'pending' }))
+    .refused('gift_not_paid');
+  given(giftAggregate, issued())
+    .when(by('n', { payment: 'declined' }))
+    .refused('gift_cancelled');
+  given(giftAggregate, issued(), cancelled).when(by('n')).refused('gift_cancelled');
+  given(giftAggregate, issued(), redeemed, dispute).when(by('n')).refused('gift_disputed');
+  given(giftAggregate, issued(), voucher).when(by('n')).refused('gift_code_out');
+  given(giftAggregate, issued())
+    .when(by('n', { now: LATE }))
+    .refused('gift_expired');
+  given(giftAggregate, giftIssued({ replacement: true }))
+    .when(by('n'))
+    .refused('gift_is_replacement');
+  given(giftAggregate, giftIssued({ scheduled: true, receiver: { user_id: 'bob' } }))
+    .when(by('n'))
+    .refused('notification_pending');
+});
+
+test('a replaced gift is cancelled, also one whose redemption is reversed later', () => {
+  const stateAfter = (...events: readonly GiftEvent[]): Gift['status'] =>
+    fold(
+      giftAggregate,
+      events.map((event) => happened(event)),
+    ).status;
+  assert.equal(stateAfter(issued(), replaced_by('n')), 'cancelled');
+  assert.equal(stateAfter(issued(), redeemed, replaced_by('n')), 'redeemed');
+  assert.equal(stateAfter(issued(), redeemed, replaced_by('n'), unredeemed), 'cancelled');
 });
 
 test('makes the new receiver the owner and takes the gift from the previous one', () => {

@@ -1,35 +1,14 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { lintedBy } from './lintedBy.js';
 
 const test = suite('the rules for the shape of functions');
 
-const dir = mkdtempSync(join(tmpdir(), 'gift-shapes-'));
-test.after(() => rmSync(dir, { recursive: true }));
-
-const shapes = fileURLToPath(new URL('../../../scripts/shapes.mjs', import.meta.url));
-const oxlint = join(dirname(createRequire(import.meta.url).resolve('oxlint/package.json')), 'bin', 'oxlint');
+const linted = lintedBy('shapes', ['function-length', 'closure-state']);
+test.after(linted.close);
 
 /** What the linter says of the functions, by the line that each begins at. */
-function faultsOf(...functions: readonly string[]): string[] {
-  const config = join(dir, 'config.json');
-  const rules = { 'shapes/function-length': 'error', 'shapes/closure-state': 'error' };
-  writeFileSync(config, JSON.stringify({ jsPlugins: [shapes], categories: { correctness: 'off' }, rules }));
-  const file = join(dir, 'functions.ts');
-  writeFileSync(file, functions.join('\n'));
-  const { stdout } = spawnSync(process.execPath, [oxlint, '--config', config, '--format', 'unix', file], {
-    encoding: 'utf8',
-  });
-  return stdout.split('\n').flatMap((line) => {
-    const [, at, message] = /functions\.ts:(\d+):\d+: (.*) \[Error\/shapes/.exec(line) ?? [];
-    return message === undefined ? [] : [`${at}: ${message}`];
-  });
-}
+const faultsOf = (...functions: readonly string[]): string[] => linted.faultsOf(functions.join('\n'));
 
 const statements = (count: number): string => 'work();\n'.repeat(count);
 const lets = (count: number): string => Array.from({ length: count }, (_, n) => `let v${n} = 0;`).join(' ');

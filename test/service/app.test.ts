@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,13 +10,9 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
-import { giftStream } from '../../src/domain/gift/events.js';
-import { openTestEngines } from '../support/engines/engines.js';
-import { buy, redeem } from '../support/service/giftFlow.js';
 import { cleanEnv, runs } from '../support/service/mainProcess.js';
 import { MAIN } from '../support/service/programs.js';
-import { type Service, request, startProcess, startService, untilReady } from '../support/service/service.js';
-import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
+import { request, startProcess, untilReady } from '../support/service/service.js';
 import { eventually } from '../support/assertions/until.js';
 
 const test = suite<{ dir: string }>('service');
@@ -118,25 +114,6 @@ test('ends with what to change, and no stack, at a file as data folder, or a key
   });
 });
 
-test('does not start without the key that its log was made with, and makes no other', async ({ dir }) => {
-  const engines = await openTestEngines();
-  try {
-    const service = await startService({ dataDir: dir, engines, catalogue: CATALOGUE });
-    await service.close();
-    const other = await runs({ ...service.settings, HASH_KEY: 'k'.repeat(43) });
-    assert.equal(other.code, 1);
-    assert.match(other.errors, /^HASH_KEY: this is not the key that the event log was made with: /);
-    if (engines.servers.has('eventstoredb')) return;
-    rmSync(join(dir, 'hash.key'));
-    const lost = await runs(service.settings);
-    assert.equal(lost.code, 1);
-    assert.match(lost.errors, /^HASH_KEY: the key that the event log was made with is missing: put .*\n$/);
-    assert.ok(!existsSync(join(dir, 'hash.key')));
-  } finally {
-    await engines.close();
-  }
-});
-
 test('ends at once by SIGTERM before it has started, also as the first process of a container', async ({ dir }) => {
   // It waits for a bus that accepts and is silent.
   const silent = createServer().listen(0, '127.0.0.1');
@@ -167,69 +144,6 @@ test('finishes requests by SIGTERM, with health on a port of its own', async ({ 
   await service.end('SIGTERM');
   assert.ok([401, undefined].includes((await under)?.status), 'answered whole, or never taken');
   assert.equal(service.child.exitCode, 0);
-});
-
-test('loses nothing acknowledged, killed with -9 under load again and again', async ({ dir }) => {
-  const engines = await openTestEngines();
-  const first = await startService({ dataDir: dir, engines, catalogue: CATALOGUE });
-  const gifts = await buy(first, 'latte', Array(120).fill({}));
-  const token = await first.userToken('ann');
-  await first.close();
-
-  const acknowledged = new Set<string>();
-  for (let round = 0; round < 3; round++) {
-    const service = await startProcess(first.settings);
-    const url = service.url ?? '';
-    await untilReady(url);
-    // Each round has gifts of its own: of those before, any number may be redeemed without its answer.
-    const batch = gifts.slice(round * 40, (round + 1) * 40);
-    const requested = batch.map(async (gift) => {
-      const reply = await request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', {
-        token,
-        body: { location_id: 'bean-soho' },
-      }).catch(() => undefined);
-      if (reply?.status === 201) acknowledged.add(gift);
-    });
-    await eventually(() => batch.filter((gift) => acknowledged.has(gift)).length >= 10);
-    await service.end('SIGKILL');
-    await Promise.all(requested);
-  }
-  const left = gifts.filter((gift) => !acknowledged.has(gift));
-
-  const service: Service = await startService({ dataDir: dir, engines });
-  try {
-    for (const gift of acknowledged) {
-      const events = await service.events.read(giftStream(gift));
-      assert.equal(events.filter(({ type }) => type === 'GiftRedeemed').length, 1, gift);
-      const shown = await service.ask('GET', `/api/v2/gifts/${gift}`, { token });
-      assert.equal(shown.json.data.gift_status, 'redeemed');
-    }
-    for (const gift of left) {
-      const reply = await redeem(service, gift, 'ann');
-      const events = await service.events.read(giftStream(gift));
-      assert.ok(reply.status === 201 || reply.status === 405);
-      assert.equal(events.filter(({ type }) => type === 'GiftRedeemed').length, 1, gift);
-    }
-  } finally {
-    await service.close();
-    await engines.close();
-  }
-});
-
-test('works end to end with one process per role', async () => {
-  const service = await startService({ split: true });
-  try {
-    const [gift] = await buy(service, 'latte', [{ phone_number: '07700 900002' }]);
-    const reply = await redeem(service, gift ?? '', 'bob');
-    assert.equal(reply.status, 201);
-    const shown = await service.ask('GET', `/api/v2/gifts/${gift}`, {
-      token: await service.userToken('bob'),
-      headers: { 'gift-position': reply.headers.get('gift-position') ?? '' },
-    });
-    assert.equal(shown.json.data.gift_status, 'redeemed');
-  } finally {
-    await service.close();
-  }
 });
 
 test.run();

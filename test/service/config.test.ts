@@ -56,6 +56,7 @@ test('runs whole without any setting', () => {
       erasuresPerDay: 20,
       personExportsPerDay: 50,
       personalReadsPerDay: 1_000,
+      replacementsPerDay: 20,
       reversalsPerDay: 50,
     },
   );

@@ -92,7 +92,7 @@ remembers(
       });
       const blocked = await requested(url, 'sue', 'POST', `/ops/gifts/${bought}/block`, { body: { reason: REASON } });
       assert.equal(blocked.status, 200, blocked.text);
-      const query = `phone=${encodeURIComponent(PERSON.phone_number)}&reason=${REASON}`;
+      const query = `phone_number=${encodeURIComponent(PERSON.phone_number)}&reason=${REASON}`;
       assert.equal((await requested(url, 'sue', 'GET', `/ops/people?${query}`)).status, 200);
       assert.notEqual(
         valuesIn(await searchMemory(before.child.pid ?? 0, search)).length,

@@ -44,7 +44,7 @@ test('is neither held up nor ended by traces: a silent collector, a console with
     await service.end('SIGTERM');
     assert.deepEqual([child.exitCode, child.signalCode], [0, null]);
   } finally {
-    service.child.kill('SIGKILL');
+    await service.end('SIGKILL');
     silent.close();
   }
 });
@@ -182,7 +182,7 @@ testWhere(
         await service.end('SIGTERM');
         assert.deepEqual([service.child.exitCode, service.child.signalCode], [0, null], service.lines.join('\n'));
       } finally {
-        service.child.kill('SIGKILL');
+        await service.end('SIGKILL');
         await server.stop();
       }
     }

@@ -145,6 +145,8 @@ export async function openEventStoreDb({
 
     end: async () => repeating(reads.end),
 
+    startOfLast: async (count) => repeating(async () => reads.startOfLast(count)),
+
     lastOf: async (stream) => repeating(async () => reads.lastOf(stream)),
 
     reaches: async (position) => repeating(async () => reads.reaches(position)),

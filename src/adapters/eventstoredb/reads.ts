@@ -39,6 +39,8 @@ export interface Reads {
   lastOf(stream: string): Promise<Position | undefined>;
   end(): Promise<Position | undefined>;
   endAt(): Promise<LogEnd>;
+  /** Position of the event before the log's last `count`. */
+  startOfLast(count: number): Promise<Position | undefined>;
   reaches(position: Position): Promise<boolean>;
   close(): void;
 }
@@ -138,6 +140,19 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
     },
     end: async () => (await endAt()).position,
     endAt,
+    async startOfLast(count) {
+      // Some of the events that are read may be of the stream that is not in the log.
+      for (let limit = count + 2; ; limit *= 2) {
+        let read = 0;
+        const commits: string[] = [];
+        await run(readLogBack(ALL_OURS, limit), undefined, (record) => {
+          read += 1;
+          if (isInLog(streamOf(record))) commits.push(record.getCommitPosition());
+        });
+        const commit = commits[count];
+        if (commit !== undefined || read < limit) return commit === undefined ? undefined : positionOf(commit);
+      }
+    },
     async reaches(position) {
       if (!isPosition(position)) return false;
       let end: Position | undefined;

@@ -19,6 +19,7 @@ import { passwords } from './passwords.js';
 import { revokeRoutes } from './revoke.js';
 import { type Lifetimes, sessions } from './sessions.js';
 import { accounts } from './accountStatus.js';
+import { type StaffLogins, staffLogins } from './staffLogins.js';
 import { throttle } from './throttle.js';
 
 export interface AuthOptions {
@@ -42,6 +43,8 @@ export interface Auth {
   readonly recognise: Authenticator['recognise'];
   readonly authenticate: Authenticator['authenticate'];
   readonly address: CallerAddress;
+  /** Logins of staff through the console. */
+  readonly staff: StaffLogins;
   router(routerOf: RouterMaker): SubjectRouter;
   close(): Promise<void>;
 }
@@ -63,24 +66,23 @@ export function createAuth(options: AuthOptions): Auth {
     records,
     hash,
   });
+  const all = grants({
+    authenticator: callers,
+    accounts: accountsNow,
+    clients,
+    passwords: checker,
+    hashes: loginHashes(records, hash, now),
+    sessions: allSessions,
+    throttle: counters,
+    hash,
+    subjects: options.subjects,
+  });
   return {
     recognise: callers.recognise,
     authenticate: callers.authenticate,
     address,
-    router(routerOf) {
-      const all = grants({
-        authenticator: callers,
-        accounts: accountsNow,
-        clients,
-        passwords: checker,
-        hashes: loginHashes(records, hash, now),
-        sessions: allSessions,
-        throttle: counters,
-        hash,
-        subjects: options.subjects,
-      });
-      return routerOf('/oauth', [...oauthRoutes(all), ...revokeRoutes(all)]);
-    },
+    staff: staffLogins({ grants: all, sessions: allSessions, authenticator: callers, accounts: accountsNow }),
+    router: (routerOf) => routerOf('/oauth', [...oauthRoutes(all), ...revokeRoutes(all)]),
     close: async () => checker.close(),
   };
 }

@@ -22,6 +22,8 @@ export interface Grants {
   /** @throws HttpError forbidden where the password is right and the client may not log this user in */
   password(client: ClientDocument, username: string, password: string, address: string): Promise<TokenPair>;
   refresh(credentials: ClientCredentials, refreshToken: string, address: string): Promise<TokenPair>;
+  /** The next pair of a login through a client that needs no secret here, because the service itself is it. */
+  refreshOf(client: ClientDocument, refreshToken: string): Promise<TokenPair>;
   /** @throws HttpError authentication_failed also for a token of another client */
   revoke(credentials: ClientCredentials, token: string, address: string): Promise<void>;
 }
@@ -38,7 +40,18 @@ export function grants(deps: {
   subjects: Pick<Subjects, 'find'>;
 }): Grants {
   const { authenticator, accounts, clients, passwords, hashes, sessions, throttle, hash, subjects } = deps;
+  const refreshOf = async (client: ClientDocument, refreshToken: string): Promise<TokenPair> => {
+    const pair = await sessions.refresh(refreshToken, client.id, async (session) => {
+      const user = session.user === null ? undefined : await accounts.user(session.user);
+      if (user === undefined || sessionAccounts(session, client, user) === undefined || !mayLogIn(client, user.id))
+        return false;
+      return accounts.isCurrent(user);
+    });
+    if (pair === undefined) throw authenticationFailed();
+    return pair;
+  };
   return {
+    refreshOf,
     loginClient: async (header) => authenticator.client(header),
 
     async clientCredentials(credentials, address) {
@@ -76,14 +89,7 @@ export function grants(deps: {
       // Without a token of this service, the answer must reveal nothing about the client's secret.
       if (holder === undefined) throw authenticationFailed();
       const client = await clients.authenticate(credentials, claimant(credentials, holder, address));
-      const pair = await sessions.refresh(refreshToken, client.id, async (session) => {
-        const user = session.user === null ? undefined : await accounts.user(session.user);
-        if (user === undefined || sessionAccounts(session, client, user) === undefined || !mayLogIn(client, user.id))
-          return false;
-        return accounts.isCurrent(user);
-      });
-      if (pair === undefined) throw authenticationFailed();
-      return pair;
+      return refreshOf(client, refreshToken);
     },
 
     async revoke(credentials, token, address) {

@@ -1,7 +1,8 @@
 /** Sessions of logins, stored as records. Losing them only logs people out. */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { SESSIONS } from '../../domain/recordKeys.js';
+import { randomBytes } from '../../lib/world.js';
 import type { Records, StoredRecord } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { ClientDocument, UserDocument } from '../../projections/accounts.js';

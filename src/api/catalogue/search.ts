@@ -2,10 +2,10 @@
  * Product search (docs/api/catalogue.md#list-products, docs/api/catalogue.md#product-search), best match first.
  * Tolerates typing errors, prefixes, missing accents, signs within names and scripts without spaces.
  */
-import { setImmediate } from 'node:timers/promises';
 import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';
 import { inSlices } from '../../lib/async/slices.js';
 import type { Product } from '../../domain/catalogue.js';
+import { nextTurn } from '../../lib/world.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 
 /** Longest text to search for, in characters. */
@@ -238,7 +238,7 @@ async function scoresOf(query: readonly string[], found: (word: string) => reado
         match.words += 1;
       }
     }
-    await setImmediate();
+    await nextTurn();
   }
   return scores;
 }

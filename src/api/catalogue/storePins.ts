@@ -1,10 +1,10 @@
 /** Pins of the map (docs/api/catalogue.md#tile-pins). */
 import { createHash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import Supercluster, { type PointFeature } from 'supercluster';
 import { inSlices } from '../../lib/async/slices.js';
 import type { Brand, Store } from '../../domain/catalogue.js';
+import { nextTurn } from '../../lib/world.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { pointOf, type Box, type Point } from './tileGrid.js';
 
@@ -153,9 +153,9 @@ async function clusteredPins(
       geometry: { type: 'Point', coordinates: [longitude, latitude] },
     });
   });
-  await setImmediate();
+  await nextTurn();
   const clusters = new Supercluster<Member>({ minZoom: granularity, maxZoom: granularity, minPoints: 2 }).load(points);
-  await setImmediate();
+  await nextTurn();
   const pins: PlacedPin[] = [];
   await inSlices(clusters.getClusters([-180, -90, 180, 90], granularity), ({ properties, geometry }) => {
     if (!('cluster_id' in properties)) {

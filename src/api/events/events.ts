@@ -1,47 +1,67 @@
 /** The event feed (docs/api/events.md#list-events). */
+import { inParallel } from '../../lib/async/inParallel.js';
+import { ticks } from '../../lib/world.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { parsedPosition, positionText } from '../../ports/positionText.js';
 import type { FeedDocument } from '../../projections/feed/feed.js';
 import { feedEvent } from '../../projections/feed/feedEvent.js';
-import { feedPage, type FeedPage } from '../../projections/feed/feedPage.js';
+import { feedPage, type FeedPage, type PlacedEntry } from '../../projections/feed/feedPage.js';
+import { type WebhookEvent, webhookEvent } from '../../projections/feed/subject.js';
 import { ALL_ENTRY_TYPES, type EntryType } from '../../projections/feed/entryTypes.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Principal } from '../pipeline/principal.js';
 import type { Call, Route } from '../pipeline/route.js';
 import { listSchema, record } from '../representation/schemas.js';
+import { CLOUD_EVENTS, cloudEvent, cloudEventExample, cloudEventsSchema } from './cloudEvents.js';
 import { eventExample, eventSchema } from './schemas.js';
 import { feedWatch } from './feedWatch.js';
+import { type Form, FORMS, viewerFor } from './viewers.js';
 
 const MAX_WAIT_S = 30;
+/** `after` of a caller that starts at the end of the feed. */
+const END = 'end';
+/** The most events of a page in a webhook's form, each of which reads a stream; and how many at once. */
+const MOST_WEBHOOKS = { ofPage: 100, atOnce: 8 };
+
 export interface EventRouteDeps {
-  readonly events: Pick<EventStore, 'logId' | 'isPosition' | 'end'>;
+  readonly events: Pick<EventStore, 'logId' | 'isPosition' | 'end' | 'read'>;
   readonly feed: ReadModel<FeedDocument>;
   readonly stopping: AbortSignal;
+  readonly publicUrl: string;
   /** @throws HttpError `authentication_failed`; UnavailableError */
   readonly recognise: (authorization: string | undefined) => Promise<Principal>;
 }
 
-export function eventRoutes({ events, feed, stopping, recognise }: EventRouteDeps): Route[] {
+export function eventRoutes({ events, feed, stopping, publicUrl, recognise }: EventRouteDeps): Route[] {
   const watch = feedWatch(feed, stopping);
 
   /** Answers the first page with an event, or with what there is once `wait` seconds have passed. */
   async function waitForPage(call: Call, after: Position | undefined): Promise<FeedPage> {
-    const { types, limit, wait } = call.query as { types?: EntryType[]; limit: number; wait: number };
-    const request = { limit, ...(types === undefined ? {} : { types: new Set(types) }) };
-    const until = performance.now() + wait * 1_000;
-    let page = await feedPage(feed, call.principal, { ...request, after });
+    const { types, limit, wait, form } = call.query as EventQuery;
+    const most = form === 'event' ? limit : Math.min(limit, MOST_WEBHOOKS.ofPage);
+    const request = { limit: most, ...(types === undefined ? {} : { types: new Set(types) }) };
+    const until = ticks() + wait * 1_000;
+    let page = await feedPage(feed, viewerFor(call.principal, form), { ...request, after });
     while (page.entries.length === 0 && !page.more) {
-      const ms = until - performance.now();
+      const ms = until - ticks();
       if (ms <= 0) return page;
       const { sources, through: position } = page;
       const caller = callerName(call.principal);
       if (!(await watch.wait({ caller, sources, position, ms, left: call.left }))) return page;
       // During the wait the login may have ended, or its user may have changed.
       const principal = await recognise(call.header('authorization'));
-      page = await feedPage(feed, principal, { ...request, after: position });
+      page = await feedPage(feed, viewerFor(principal, form), { ...request, after: position });
     }
     return page;
+  }
+
+  async function webhookEvents(entries: readonly PlacedEntry[]): Promise<readonly WebhookEvent[]> {
+    const shown: WebhookEvent[] = [];
+    await inParallel(entries.entries(), MOST_WEBHOOKS.atOnce, async ([index, placed]) => {
+      shown[index] = await webhookEvent(events, placed, events.logId);
+    });
+    return shown;
   }
 
   return [
@@ -60,7 +80,11 @@ export function eventRoutes({ events, feed, stopping, recognise }: EventRouteDep
       query: {
         type: 'object',
         properties: {
-          after: { type: 'string', maxLength: 128, description: 'A `position` or `next`: only later events.' },
+          after: {
+            type: 'string',
+            maxLength: 128,
+            description: 'A `position` or `next`: only later events. `end`: only events from now on.',
+          },
           types: {
             type: 'array',
             items: {
@@ -79,6 +103,13 @@ export function eventRoutes({ events, feed, stopping, recognise }: EventRouteDep
             default: 0,
             description: 'Where there is no event yet: how long to wait for one, in seconds.',
           },
+          form: {
+            type: 'string',
+            enum: FORMS,
+            default: 'event',
+            description:
+              '`webhook`: the bodies that an endpoint of the caller would be sent, with the gift or purchase; at most 100 in a page.',
+          },
         },
       },
       answers: [
@@ -94,19 +125,46 @@ export function eventRoutes({ events, feed, stopping, recognise }: EventRouteDep
             },
           }),
           example: { data: [eventExample], next: eventExample.position, has_more: false },
+          alsoJson: { [CLOUD_EVENTS]: { schema: cloudEventsSchema, example: [cloudEventExample] } },
+          headers: { Link: 'Of CloudEvents: `rel="next"` names the next page, also where no event came.' },
         },
       ],
-      errors: ['too_many_requests'],
+      errors: ['too_many_requests', 'forbidden'],
       async handle(call) {
-        const after = await positionIn(call.query['after'] as string | undefined, events);
+        const text = call.query['after'] as string | undefined;
+        const after = text === END ? await feed.folded() : await positionIn(text, events);
         const { entries, through, more } = await waitForPage(call, after);
-        const data = entries.map((placed) => feedEvent(placed, events.logId));
+        const { form } = call.query as EventQuery;
+        const data =
+          form === 'event' ? entries.map((placed) => feedEvent(placed, events.logId)) : await webhookEvents(entries);
         const next = through === undefined ? null : positionText(events.logId, through);
-        return { status: 200, body: { data, next, has_more: more } };
+        if (call.preferredType(['application/json', CLOUD_EVENTS]) !== CLOUD_EVENTS)
+          return { status: 200, body: { data, next, has_more: more } };
+        const batch = data.map((event) => cloudEvent(event, publicUrl));
+        return {
+          status: 200,
+          body: JSON.stringify(batch),
+          headers: { 'Content-Type': CLOUD_EVENTS, ...nextLink(call, next) },
+        };
       },
     },
   ];
 }
+
+/** A batch of CloudEvents has no place for where it ends. */
+function nextLink({ rawQuery }: Call, next: string | null): Readonly<Record<string, string>> {
+  if (next === null) return {};
+  const query = new URLSearchParams(rawQuery);
+  query.set('after', next);
+  return { Link: `</api/v2/events?${query.toString()}>; rel="next"` };
+}
+
+type EventQuery = {
+  readonly types?: EntryType[];
+  readonly limit: number;
+  readonly wait: number;
+  readonly form: Form;
+};
 
 function callerName(principal: Principal): string {
   return principal.kind === 'user'

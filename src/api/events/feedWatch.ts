@@ -1,5 +1,6 @@
 /** Long polls of the event feed: one poll for new entries serves all requests that wait in this process. */
 import { pause } from '../../lib/async/pause.js';
+import { after, endTimer } from '../../lib/world.js';
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { FeedDocument } from '../../projections/feed/feed.js';
@@ -82,12 +83,12 @@ export function feedWatch(feed: Pick<ReadModel<FeedDocument>, 'folded' | 'find'>
       byCaller.set(caller, own + 1);
       try {
         return await new Promise<boolean>((resolve, reject) => {
-          const timer = setTimeout(() => waiting.end(false), ms);
+          const timer = after(ms, () => waiting.end(false));
           const leave = (): void => waiting.end(false);
           const waiting: Waiting = {
             sources,
             end(outcome) {
-              clearTimeout(timer);
+              endTimer(timer);
               left.removeEventListener('abort', leave);
               all.delete(waiting);
               if (outcome instanceof Error) reject(outcome);

@@ -1,7 +1,10 @@
+import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
+import { RECEIVER_KINDS } from '../../domain/webhookEndpoint.js';
 import { ALL_ENTRY_TYPES } from '../../projections/feed/entryTypes.js';
 import { entity, record } from '../representation/schemas.js';
 
 const ID = { type: 'string' } as const;
+const POUNDS = { type: 'string', pattern: '^\\d+\\.\\d{2}$' } as const;
 
 export const eventFields = {
   id: { ...ID, description: 'The same to every caller, and in every copy of the log.' },
@@ -22,6 +25,8 @@ export const eventData = {
   },
   location_id: { ...ID, description: 'Where it was redeemed.' },
   voucher_id: { ...ID, description: 'Of the voucher that it got.' },
+  replaced_by: { ...ID, description: 'The gift that support gave in its place, at no charge.' },
+  replaces: { ...ID, description: 'Of a purchase at no charge: the gift in whose place its gift is.' },
   refund_id: { ...ID, description: 'Of a refund made by support.' },
   send_at: {
     type: ['string', 'null'],
@@ -32,12 +37,43 @@ export const eventData = {
   blocked: { type: 'boolean', description: 'Whether it is blocked after the event: causes may be several.' },
 };
 
+/** The gift or purchase in the body of a webhook. */
+export const subjectData = {
+  gift: {
+    ...record(
+      {
+        status: { type: 'string', enum: ['sent', 'redeemed', 'cancelled'] },
+        product_id: ID,
+        brand_id: ID,
+        value: { ...POUNDS, description: 'Of the gift, in pounds.' },
+        receiver: { type: 'string', enum: RECEIVER_KINDS, description: 'nobody: the first user to claim it.' },
+        merchant_id: { ...ID, description: 'Where it was redeemed: of a redemption or its reversal.' },
+      },
+      ['status', 'product_id', 'brand_id', 'value', 'receiver'],
+    ),
+    title: 'WebhookGift',
+    description: 'Of events of a gift: the gift right after the event.',
+  },
+  transaction: {
+    ...record({
+      status: { type: 'string', enum: TRANSACTION_STATUSES },
+      product_id: ID,
+      brand_id: ID,
+      gifts: { type: 'integer', description: 'How many were bought.' },
+      retail: { ...POUNDS, description: 'The total, in pounds.' },
+    }),
+    title: 'WebhookTransaction',
+    description: 'Of other events: the purchase right after the event.',
+  },
+};
+
 export const eventSchema = entity('FeedEvent', {
   ...eventFields,
   data: {
-    ...record(eventData, ['transaction_id']),
+    ...record({ ...eventData, ...subjectData }, ['transaction_id']),
     title: 'FeedEventData',
-    description: 'Ids and state. The gift, transaction or redemption has the rest.',
+    description:
+      'Ids and state. The gift, transaction or redemption has the rest; `gift` and `transaction` are there with `form=webhook` only.',
   },
 });
 

@@ -3,7 +3,7 @@
 import { foundGift, type GiftDeps } from '../../commands/loadGift.js';
 import { giftStream } from '../../domain/gift/events.js';
 import { type ProofDeps, proveGifts, proveRedemption, redemptionNamed } from '../../ops/history/giftProofs.js';
-import { BUNDLE_FORMAT, type Proven } from '../../ops/evidence/index.js';
+import { BUNDLE_FORMAT } from '../../ops/evidence/index.js';
 import { type HistoryDeps, namedGifts } from '../../ops/history/giftHistory.js';
 import { userOf } from '../pipeline/commandContext.js';
 import { GIFT_PARAM } from '../gifts/deps.js';
@@ -91,7 +91,7 @@ export function giftProofRoutes(deps: ProofDeps, history: HistoryDeps): OpsRoute
       description:
         'The events of the gift, its purchase and its notifications, with proofs that they stand in the log of the latest checkpoint. Secret and personal fields are left as salted hashes. 404 also while no checkpoint covers the gift.',
       tag: 'Evidence',
-      roles: ['auditor'],
+      roles: ['support', 'auditor'],
       params: { giftId: "The gift's id or shortcode, or the id of one of its redemptions." },
       reads: ['redemptions'],
       answers: [PROOF],
@@ -152,7 +152,7 @@ export function redemptionProofRoutes(deps: ProofDeps & Pick<GiftDeps, 'events' 
 }
 
 /** @throws HttpError `not_found` where no checkpoint covers any of the events */
-function covered(proven: Proven | undefined): Proven {
+function covered<Proven>(proven: Proven | undefined): Proven {
   if (proven === undefined) throw new HttpError('not_found');
   return proven;
 }

@@ -2,7 +2,6 @@
 import { accountStream, type User } from '../../domain/account.js';
 import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
 import { redemptionEntity } from '../../entities/gifts.js';
-import { timeWithZone } from '../../lib/writtenTime.js';
 import type { Position, Recorded, RecordedEvent } from '../../ports/eventStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
 import { entryId, type FeedDocument, type FeedEntry, positionOfEntry } from '../../projections/feed/feed.js';
@@ -11,6 +10,7 @@ import { faultOf, HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { cursorBody, cursorParameters, cursorRequest, cursorSchema } from '../representation/cursors.js';
 import { entity } from '../representation/schemas.js';
+import { spanIn, spanParameters } from '../representation/spans.js';
 import { userOf } from '../pipeline/commandContext.js';
 import { type GiftRouteDeps } from './deps.js';
 import { redemptionsIn } from './redemptionList.js';
@@ -20,7 +20,6 @@ import { redemptionExample, redemptionProperties } from './schemas.js';
 const MOST_SCANNED = 1_000;
 /** Entries are in the order of the log: one may be so much older or newer than its neighbours, ms. */
 const SKEW_MS = 86_400_000;
-const TIME = { type: 'string', maxLength: 40 } as const;
 
 const redemptionRow = entity('MerchantRedemption', {
   ...redemptionProperties,
@@ -107,8 +106,7 @@ export function merchantRedemptionRoutes(deps: MerchantRedemptionDeps): Route[] 
         type: 'object',
         properties: {
           location_id: { type: 'string', maxLength: 256, description: 'Only redemptions at this location.' },
-          from: { ...TIME, description: 'Only redemptions from this time on: ISO 8601 with its zone.' },
-          to: { ...TIME, description: 'Only redemptions before this time: ISO 8601 with its zone.' },
+          ...spanParameters('redemptions'),
           ...cursorParameters('^[0-9A-Za-z]{1,64}$'),
         },
       },
@@ -130,8 +128,7 @@ export function merchantRedemptionRoutes(deps: MerchantRedemptionDeps): Route[] 
         const { entries, next } = await redemptionsOf(deps, {
           merchantId,
           location: call.query['location_id'] as string | undefined,
-          from: timeIn(call.query, 'from') ?? -Infinity,
-          to: timeIn(call.query, 'to') ?? Infinity,
+          ...spanIn(call.query),
           after,
           limit,
         });
@@ -139,15 +136,6 @@ export function merchantRedemptionRoutes(deps: MerchantRedemptionDeps): Route[] 
       },
     },
   ];
-}
-
-/** @throws HttpError `schema` */
-function timeIn(query: Readonly<Record<string, unknown>>, name: 'from' | 'to'): number | undefined {
-  const text = query[name] as string | undefined;
-  if (text === undefined) return undefined;
-  const time = timeWithZone(text);
-  if (time === undefined) throw faultOf(name, 'must be a time with its zone, such as 2026-05-04T09:00:00+01:00');
-  return time;
 }
 
 /** The redemptions as they are now, by their gifts' streams. */

@@ -207,6 +207,10 @@ export const transactionSchema = entity(
       type: 'string',
       description: 'Only of a purchase that was made with one: the caller’s own name for it.',
     },
+    replaces: {
+      type: 'string',
+      description: 'Only of a purchase at no charge: the gift that support replaced by this one’s.',
+    },
   },
 );
 

@@ -16,7 +16,7 @@ const PREFIX = 'daily/';
 
 export type DailyLimit = Extract<
   LimitName,
-  'erasures' | 'person-exports' | 'personal-reads' | 'support-reversals' | 'webhook-endpoints'
+  'erasures' | 'person-exports' | 'personal-reads' | 'support-replacements' | 'support-reversals' | 'webhook-endpoints'
 >;
 
 /** Limits in 24 hours for each user of support; 0: no limit. */
@@ -24,6 +24,7 @@ export interface DailySettings {
   readonly erasuresPerDay: number;
   readonly personExportsPerDay: number;
   readonly personalReadsPerDay: number;
+  readonly replacementsPerDay: number;
   readonly reversalsPerDay: number;
 }
 
@@ -62,11 +63,13 @@ const mostOf = ({
   erasuresPerDay,
   personExportsPerDay,
   personalReadsPerDay,
+  replacementsPerDay,
   reversalsPerDay,
 }: DailySettings): Readonly<Record<DailyLimit, number>> => ({
   erasures: erasuresPerDay,
   'person-exports': personExportsPerDay,
   'personal-reads': personalReadsPerDay,
+  'support-replacements': replacementsPerDay,
   'support-reversals': reversalsPerDay,
   'webhook-endpoints': MOST_CREATED_A_DAY,
 });

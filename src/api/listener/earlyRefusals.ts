@@ -2,10 +2,10 @@
  * Answers to requests that never reach the application, each after the answers to all earlier requests of its
  * connection (RFC 9112 9.3.2).
  */
-import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ErrorCode, ERRORS } from '../../domain/errors.js';
+import { after, endTimer, randomUUID, systemMs } from '../../lib/world.js';
 import { CODE_HEADER, retryAfterOf } from '../pipeline/errors.js';
 import type { Lingering } from './lingering.js';
 
@@ -59,15 +59,15 @@ export function refusals(lingering: Lingering): Refusals {
       // Bytes on a lingering connection belong to an answered request.
       if (connection.destroyed || refused.has(connection) || lingering.has(connection)) return;
       refused.add(connection);
-      const waiting = setTimeout(() => connection.destroy(), TURN_MS).unref();
+      const waiting = after(TURN_MS, () => connection.destroy()).unref();
       connection.once('close', () => {
-        clearTimeout(waiting);
+        endTimer(waiting);
         refused.delete(connection);
       });
       const end = (text: string): void => {
         // A connection that is not writable has sent its last answer.
         if (!connection.writable) return;
-        clearTimeout(waiting);
+        endTimer(waiting);
         lingering.end(connection, text);
       };
       const exchange = latest.get(connection);
@@ -112,7 +112,7 @@ function answerText(as: ErrorCode): string {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': String(body.length),
     // Required in answers but 1xx and 5xx (RFC 9110 6.6.1); Node sets none here.
-    Date: new Date().toUTCString(),
+    Date: new Date(systemMs()).toUTCString(),
     Connection: 'close',
     'X-Request-Id': randomUUID(),
     [CODE_HEADER]: as,

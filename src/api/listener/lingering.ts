@@ -6,6 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { endTimer, every, ticks, type Timer } from '../../lib/world.js';
 
 /** How long the other side may go on sending after its answer, ms. */
 const SENDING_MS = 15_000;
@@ -35,18 +36,18 @@ export interface Lingering {
 }
 
 export function lingering(): Lingering {
-  const watched = new Map<Duplex, { readonly timer: NodeJS.Timeout; readonly leave: () => void }>();
+  const watched = new Map<Duplex, { readonly timer: Timer; readonly leave: () => void }>();
   const ended = new WeakSet<Duplex>();
   let stopping = false;
 
   const watch = (connection: Duplex, isOver: () => boolean, briefly = false): void => {
     forget(connection);
-    const startedAt = performance.now();
+    const startedAt = ticks();
     const before = bytesOf(connection);
     let bytes = before;
     let heardAt = startedAt;
     const poll = (): void => {
-      const now = performance.now();
+      const now = ticks();
       const latest = bytesOf(connection);
       if (latest !== bytes) heardAt = now;
       bytes = latest;
@@ -59,7 +60,7 @@ export function lingering(): Lingering {
       if (late || connection.destroyed || isOver()) forget(connection);
     };
     const leave = (): void => forget(connection);
-    watched.set(connection, { timer: setInterval(poll, POLL_MS).unref(), leave });
+    watched.set(connection, { timer: every(POLL_MS, poll).unref(), leave });
     connection.once('close', leave);
   };
   /**
@@ -69,7 +70,7 @@ export function lingering(): Lingering {
   const forget = (connection: Duplex): void => {
     const watching = watched.get(connection);
     if (watching === undefined) return;
-    clearInterval(watching.timer);
+    endTimer(watching.timer);
     connection.off('close', watching.leave);
     watched.delete(connection);
   };

@@ -1,6 +1,7 @@
 /** The HTTP listener. A stop lets running requests finish. */
 import { type IncomingMessage, type Server, ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { after, endTimer, every } from '../../lib/world.js';
 import { peerNetwork } from '../auth/address.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import { inFlight } from '../../lib/inFlight.js';
@@ -170,11 +171,11 @@ export async function listen(
     connections: admitted.counts,
     async settled() {
       const earlier = running.values().filter((response) => response.handler !== handler);
-      const force = setTimeout(() => earlier.forEach(({ socket }) => socket?.destroy()), GRACE_MS);
+      const force = after(GRACE_MS, () => earlier.forEach(({ socket }) => socket?.destroy()));
       await Promise.all(
         earlier.map(async (response) => response.closed || (await new Promise((done) => response.once('close', done)))),
       );
-      clearTimeout(force);
+      endTimer(force);
     },
     async close() {
       closing = true;
@@ -214,13 +215,13 @@ async function stop(
   ends.stop();
   server.closeIdleConnections();
   // A connection between two requests becomes idle a moment later.
-  const idle = setInterval(() => server.closeIdleConnections(), 50);
-  const force = setTimeout(() => {
+  const idle = every(50, () => server.closeIdleConnections());
+  const force = after(GRACE_MS, () => {
     server.closeAllConnections();
     refusing.closeAll();
     ends.closeAll();
-  }, GRACE_MS);
+  });
   await closed;
-  clearInterval(idle);
-  clearTimeout(force);
+  endTimer(idle);
+  endTimer(force);
 }

@@ -250,6 +250,12 @@ function success(route: Route, answer: SuccessAnswer, reference: Reference): Jso
     headers,
     content: {
       [type]: { schema, ...(answer.example === undefined ? {} : { example: answer.example }) },
+      ...Object.fromEntries(
+        Object.entries(answer.alsoJson ?? {}).map(([other, also]) => [
+          other,
+          { schema: reference(also.schema), example: also.example },
+        ]),
+      ),
       ...Object.fromEntries((answer.alsoAs ?? []).map((other) => [other, { schema: { type: 'string' } }])),
     },
   };

@@ -13,6 +13,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Webhooks: 'Called by the payment and message providers.',
   'Map tiles': 'Where the stores are.',
   Refunds: 'For support: cancelling gifts and giving their price back, once, whatever happens.',
+  Console: 'Sessions of the console, which staff use in a browser.',
   Diagnosis: 'For support: what is wrong with the service, and the command that mends it.',
   'Parked work':
     'For support: what the service could not do and gave up, to be retried or discarded. Nothing is dropped silently.',

@@ -1,8 +1,11 @@
 /** Route that lists access records (docs/support.md#access-records). */
 import { eventView } from '../../ops/history/eventView.js';
 import { type AccessFilter, type AccessPosition, readAccess } from '../../ops/history/accessRecords.js';
+import { personOf } from '../../domain/erasure.js';
+import { giftStream } from '../../domain/gift/events.js';
 import type { Shortcodes } from '../../domain/giftIds.js';
 import { idOf } from '../../domain/streamName.js';
+import { openPeople } from '../../ops/people/index.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Schema } from '../pipeline/route.js';
@@ -10,7 +13,8 @@ import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import type { OpsRoute } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
-import { dayParameter } from './ranges.js';
+import { rangeParameters, requestedTimes, requestedZone } from './ranges.js';
+import { isWithin } from '../../ops/ranges/timeBounds.js';
 
 /** Cost at which an answer ends, in records read; each page of records costs `COST_OF_DAY` more. */
 const MOST_READ = 10_000;
@@ -19,30 +23,45 @@ const COST_OF_DAY = 10;
 
 const TEXT: Schema = { type: 'string', minLength: 1, maxLength: 256 };
 
-export function accessRoutes({ engines, gifts: { now, shortcodes } }: Pick<OpsDeps, 'engines' | 'gifts'>): OpsRoute[] {
+export function accessRoutes({
+  engines: { events },
+  gifts: { now, shortcodes, subjects },
+}: Pick<OpsDeps, 'engines' | 'gifts'>): OpsRoute[] {
+  const people = openPeople({ events, subjects });
+
+  /** A misspelled id is refused: an empty answer would say that nobody saw anything. @throws HttpError `schema` */
+  async function refuseUnknown({ person, gift }: AccessFilter): Promise<void> {
+    const unknown = 'is not known, and no record of this time is about it';
+    if (person !== undefined && !(await people.isKnown(personOf(person)))) throw faultOf('person', unknown);
+    if (gift !== undefined && (await events.read(giftStream(gift), { limit: 1 })).length === 0)
+      throw faultOf('gift', unknown);
+  }
+
   return [
     {
       method: 'GET',
       path: '/ops/access',
       operation: 'listAccess',
       summary: 'Who saw what',
-      description: `The records that calls under \`/ops\` and exports left on a day, or from one day to another (UTC), this call not among them, in order. \`next\` is the \`after\` of the following page; a page may hold less than \`limit\`, since at most ${MOST_READ} records are read for it.`,
+      description: `The records that calls under \`/ops\` and exports left within a span of time, this call not among them, in order. \`next\` is the \`after\` of the following page; a page may hold less than \`limit\`, since at most ${MOST_READ} records are read for it.`,
       tag: 'Audit',
       roles: ['auditor'],
       query: {
         type: 'object',
         properties: {
-          ...dayParameter('day', 'The day (UTC), `YYYY-MM-DD`. Default: today.'),
-          ...dayParameter('from', 'In place of `day`: from this day on.'),
-          ...dayParameter('to', 'With `from`: up to this day. Default: today.'),
+          ...rangeParameters,
+          from: {
+            ...rangeParameters.from,
+            description: 'Records from this time on, or from the beginning of a day. Default: of the day of `to`.',
+          },
+          to: { ...rangeParameters.to, description: 'Up to this time, or to the end of a day. Default: now.' },
           person: { ...TEXT, description: 'Only calls about this user, or `phone:{phone_id}`, or that found them.' },
           gift: { ...TEXT, description: 'Only calls about this gift, by its id or shortcode.' },
           who: { ...TEXT, description: 'Only calls by this user, or `cli:{system user}@{host}`.' },
           after: {
             type: 'string',
-            pattern: '^(?:-1|\\d{1,15}|\\d{4}-\\d{2}-\\d{2}\\.(?:-1|\\d{1,15}))$',
-            default: '-1',
-            description: 'Only records behind this place: a revision of the `day`, or with `from` a `next`.',
+            pattern: '^\\d{4}-\\d{2}-\\d{2}\\.(?:-1|\\d{1,15})$',
+            description: 'Only records after this place: a `next`.',
           },
           ...limitParameter,
         },
@@ -51,7 +70,7 @@ export function accessRoutes({ engines, gifts: { now, shortcodes } }: Pick<OpsDe
         {
           status: 200,
           description: 'The records.',
-          schema: nextPageSchema(eventSchema, ['integer', 'string']),
+          schema: nextPageSchema(eventSchema, 'string'),
           example: {
             data: [
               {
@@ -60,7 +79,7 @@ export function accessRoutes({ engines, gifts: { now, shortcodes } }: Pick<OpsDe
                 type: 'RecordsShown',
                 data: {
                   what: 'GET /ops/access',
-                  asked: { day: '2026-05-03' },
+                  asked: { from: '2026-05-03', to: '2026-05-03', time_zone: 'Europe/London' },
                   personal: false,
                   reason: null,
                   count: 3,
@@ -73,14 +92,14 @@ export function accessRoutes({ engines, gifts: { now, shortcodes } }: Pick<OpsDe
       ],
       errors: [],
       async handle({ query }, sight) {
-        const { position, to } = requestedSpan(query, now());
+        const { position, ...span } = requestedSpan(query, now());
         const limit = query['limit'] as number;
         const filter = requestedFilter(query, shortcodes);
-        const { records, next } = await pageOf(engines.events, position, to, filter, limit);
+        const { records, next } = await pageOf(events, position, span, filter, limit);
+        if (records.length === 0 && next === undefined && query['after'] === undefined) await refuseUnknown(filter);
         const body = {
           data: records.map((event) => eventView(event, sight)),
-          next:
-            next === undefined ? null : query['from'] === undefined ? next.revision : `${next.day}.${next.revision}`,
+          next: next === undefined ? null : `${next.day}.${next.revision}`,
         };
         const recorded = filter.gift === undefined ? {} : { gift: filter.gift };
         return { status: 200, body, shown: records.length, recorded };
@@ -91,22 +110,25 @@ export function accessRoutes({ engines, gifts: { now, shortcodes } }: Pick<OpsDe
 
 type Query = Readonly<Record<string, unknown>>;
 
+/** Times are ISO 8601, UTC. */
+interface Span {
+  readonly from: string;
+  readonly to: string;
+}
+
 /** @throws HttpError `schema` */
-function requestedSpan(query: Query, now: string): { readonly position: AccessPosition; readonly to: string } {
-  const { day, from, to, after } = query as Readonly<Record<'day' | 'from' | 'to', string | undefined>> & {
-    readonly after: string;
-  };
-  if (day !== undefined && (from ?? to) !== undefined) throw faultOf('day', 'must not be given with from or to');
-  if (to !== undefined && from === undefined) throw faultOf('to', 'must be given with from');
-  const today = now.slice(0, 10);
-  const first = from ?? day ?? today;
-  const last = to ?? (from === undefined ? first : today);
-  if (last < first) throw faultOf('to', 'must not be before from');
-  const [, before, revision = ''] = /^(?:(.{10})\.)?(.+)$/.exec(after) ?? [];
-  const isOther =
-    before !== undefined && (from === undefined || before < first || before > last || Number.isNaN(Date.parse(before)));
-  if (isOther || (before === undefined && from !== undefined && after !== '-1')) throw faultOf('after', 'is not valid');
-  return { position: { day: before ?? first, revision: Number(revision) }, to: last };
+function requestedSpan(query: Query, now: string): Span & { readonly position: AccessPosition } {
+  const times = requestedTimes(query);
+  const zone = requestedZone(query);
+  const to = times.to ?? now;
+  const from = times.from ?? zone.instant(zone.dayOf(to), 'first');
+  if (from > to) throw faultOf('from', 'must not be in the future');
+  const { after } = query as { readonly after?: string };
+  if (after === undefined) return { from, to, position: { day: from.slice(0, 10), revision: -1 } };
+  const [day = '', revision = ''] = after.split('.');
+  if (day < from.slice(0, 10) || day > to.slice(0, 10) || Number.isNaN(Date.parse(day)))
+    throw faultOf('after', 'is not valid');
+  return { from, to, position: { day, revision: Number(revision) } };
 }
 
 /** @throws HttpError `schema` */
@@ -120,15 +142,15 @@ function requestedFilter(query: Query, shortcodes: Shortcodes): AccessFilter {
 /** @returns the records, and in `next` the position after the last one; `undefined` where there are no more records */
 async function pageOf(
   events: OpsDeps['engines']['events'],
-  from: AccessPosition,
-  to: string,
+  position: AccessPosition,
+  span: Span,
   filter: AccessFilter,
   limit: number,
 ): Promise<{ readonly records: readonly RecordedEvent[]; readonly next: AccessPosition | undefined }> {
   const records: RecordedEvent[] = [];
   let cost = 0;
-  for await (const page of readAccess(events, from, to, filter)) {
-    records.push(...page.records);
+  for await (const page of readAccess(events, position, span.to.slice(0, 10), filter)) {
+    records.push(...page.records.filter((record) => isWithin(record, span)));
     if (records.length > limit) {
       const { stream, revision } = records[limit - 1] as RecordedEvent;
       return { records: records.slice(0, limit), next: { day: idOf(stream), revision } };

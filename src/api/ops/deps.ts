@@ -6,6 +6,8 @@ import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
 import type { AwaitedOrders } from '../../ops/readmodels/orders.js';
 import type { Finding } from '../../ops/diagnosis/index.js';
+import type { EvidenceView } from '../../ops/evidence/index.js';
+import type { DeliveryState } from '../../ops/webhooks/webhookRows.js';
 import type { Erasures } from '../../ops/people/index.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 import type { TakeDaily } from '../limits/dailyLimits.js';
@@ -20,6 +22,10 @@ export interface OpsDeps {
   readonly erasures: Erasures;
   readonly erasureDelayMs: number;
   readonly takeDaily: TakeDaily;
+  /** How the deliveries to a webhook endpoint stand. */
+  readonly deliveryState: (endpointId: string) => Promise<DeliveryState>;
+  /** The latest signed heads, and their witnesses. */
+  readonly evidence: () => Promise<EvidenceView>;
   readonly diagnose: () => Promise<readonly Finding[]>;
 }
 

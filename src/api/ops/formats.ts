@@ -1,20 +1,26 @@
 /** Formats of the answers under `/ops`: JSON, NDJSON and CSV (docs/support.md#ops-formats). */
-import { csvLine } from '../../ops/exports/csv.js';
+import { type Cell, type CsvOptions, csvWriter } from '../../ops/exports/csv.js';
 import type { Call, Schema } from '../pipeline/route.js';
 
-export type Format = 'json' | 'ndjson' | 'csv';
+export type Format = 'json' | 'ndjson' | 'csv' | 'excel';
+
+const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
 export const CONTENT_TYPES = {
   ndjson: 'application/x-ndjson; charset=utf-8',
-  csv: 'text/csv; charset=utf-8; header=present',
+  csv: CSV_TYPE,
+  excel: CSV_TYPE,
 } as const;
+
+/** Whether rows are sent as CSV; `excel` is CSV with a byte order mark. */
+export const isCsv = (format: Format): boolean => format === 'csv' || format === 'excel';
 
 export const formatParameter = {
   format: {
     type: 'string',
-    enum: ['json', 'ndjson', 'csv'],
+    enum: ['json', 'ndjson', 'csv', 'excel'],
     description:
-      'JSON, or a stream: a JSON object a line, or CSV with a heading. In CSV a text that a spreadsheet would take for a number, date or formula gets a leading apostrophe, and so does a text that starts with one: programs remove one leading apostrophe. Default: as `Accept` says, else JSON.',
+      'JSON, or a stream: a JSON object a line, or CSV with a heading; `excel` is CSV with a byte order mark, which Excel needs. In CSV the column `local_day` has the day of a time in `time_zone` (default Europe/London), and a text that a spreadsheet would take for a number, date or formula gets a leading apostrophe, and so does a text that starts with one: programs remove one leading apostrophe. Default: as `Accept` says, else JSON.',
   },
 } as const satisfies Record<string, Schema>;
 
@@ -36,8 +42,10 @@ export const alsoAs: readonly string[] = ['application/x-ndjson', 'text/csv'];
 export function lineWriter<R extends object>(
   format: Exclude<Format, 'json'>,
   columns: readonly string[],
-  rowOf: (record: R) => Parameters<typeof csvLine>[0],
+  rowOf: (record: R) => Cell[],
+  zone?: CsvOptions['zone'],
 ): { heading: string; line(record: R): string } {
   if (format === 'ndjson') return { heading: '', line: (record) => `${JSON.stringify(record)}\n` };
-  return { heading: `${csvLine(columns)}\n`, line: (record) => `${csvLine(rowOf(record))}\n` };
+  const { heading, line } = csvWriter(columns, { zone, excel: format === 'excel' });
+  return { heading, line: (record) => line(rowOf(record)) };
 }

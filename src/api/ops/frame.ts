@@ -3,6 +3,7 @@
  * fields only for a reason, and the access record, appended before the answer is sent.
  */
 import { Readable } from 'node:stream';
+import { ticks } from '../../lib/world.js';
 import type { Sight } from '../../ops/history/eventView.js';
 import type { CommandContext } from '../../commands/context.js';
 import type { AccessRecorder, Asker, StartedOperation } from '../../commands/recordAccess.js';
@@ -33,7 +34,7 @@ export const reasonProperty = {
 export const alteredProperty = {
   type: 'boolean',
   const: true,
-  description: 'Also from a log that is not what was signed; requires a `reason`, and both are recorded.',
+  description: 'Also from a log that is not what was signed; this is recorded.',
   'x-message': 'altered must be true',
 } as const satisfies Schema;
 
@@ -42,6 +43,8 @@ export interface OpsAnswer extends Answer {
   readonly shown: number;
   /** Further fields of the request, for the access record. */
   readonly recorded?: Readonly<Record<string, unknown>>;
+  /** Whether the answer only says that nothing was added since an earlier one: it leaves no access record. */
+  readonly nothingNew?: boolean;
 }
 
 /** A piece of an export. `position`: the export's progress in the log. */
@@ -70,6 +73,11 @@ export interface OpsRoute extends Omit<
   readonly personal?: true;
   /** Answers have personal fields in any case: the caller must send a `reason`. */
   readonly allPersonal?: true;
+  /**
+   * The access record leaves the reason out: it is about many persons, and each event of the call has it under the key
+   * of its own.
+   */
+  readonly withoutReason?: true;
   /** Names of personal fields of body and query, which the access record leaves out. */
   readonly unrecorded?: readonly string[];
   /**
@@ -84,8 +92,8 @@ export interface OpsRoute extends Omit<
    */
   readonly daily?: DailyLimit;
   /**
-   * Whether the route shows status without records, which callers may poll: the same call by the same user is recorded
-   * once a minute.
+   * Whether the route shows status that callers may poll: the same call by the same user that shows as many records is
+   * recorded once a minute.
    */
   readonly watched?: true;
   /**
@@ -117,6 +125,7 @@ export function opsRoute(
     watched,
     evenUnrecorded,
     unrecorded = [],
+    withoutReason,
     exists,
     handle,
     ...description
@@ -133,7 +142,7 @@ export function opsRoute(
       what: `${description.method} ${description.path}`,
       asked: requestedOf(call, unrecorded),
       personal: showsPersonal,
-      reason,
+      reason: withoutReason === true ? null : reason,
     };
     const asker = askerOf(call);
     const counted = daily ?? (showsPersonal ? 'personal-reads' : undefined);
@@ -147,9 +156,9 @@ export function opsRoute(
     const { recorded } = answer;
     const shown = recorded === undefined ? request : { ...request, asked: { ...request.asked, ...recorded } };
     if ('records' in answer) return streamed(access, asker, shown, answer);
-    const { shown: count, recorded: _, ...rest } = answer;
-    if (operation === undefined)
-      await (lately ?? always)([asker.by, request], async () => access.shown(asker, shown, count)).catch(
+    const { shown: count, recorded: _, nothingNew = false, ...rest } = answer;
+    if (operation === undefined && !nothingNew)
+      await (lately ?? always)([asker.by, request, count], async () => access.shown(asker, shown, count)).catch(
         (error: unknown) => {
           if (evenUnrecorded !== true || !(error instanceof UnavailableError)) throw error;
         },
@@ -166,7 +175,7 @@ export function opsRoute(
     knownParametersOnly: true,
     ...(exists === undefined ? { handle: recording } : { open: async (early) => exists(early).then(() => recording) }),
     recordAgain: async (call, { request, count }, sent) =>
-      access.shown(askerOf(call), { ...request, reason: reasonIn(sent) }, count),
+      access.shown(askerOf(call), { ...request, reason: withoutReason === true ? null : reasonIn(sent) }, count),
   };
 }
 
@@ -223,7 +232,7 @@ function watchers(): Recording {
   return async (what, record) => {
     const key = JSON.stringify(what);
     const before = recorded.get(key);
-    const now = performance.now();
+    const now = ticks();
     if (before !== undefined && now - before < WATCHED_MS) return;
     await record();
     if (recorded.size >= MAX_WATCHERS) recorded.clear();

@@ -1,5 +1,5 @@
 /** Routes for the history and past states of gifts (docs/commands.md). */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nextTurn } from '../../lib/world.js';
 import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { eventView } from '../../ops/history/eventView.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../../ops/history/giftHistory.js';
@@ -45,7 +45,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
         'Across streams, in log order: the purchase and its payment, the issue, notifications, redemptions, vouchers, parked work. A transaction gives the lives of all its gifts; ' +
         'of a purchase of several gifts only the receivers of those asked for are shown.',
       tag: 'Audit',
-      roles: ['auditor'],
+      roles: ['support', 'auditor'],
       personal: true,
       params: PARAMS,
       reads: ['redemptions'],
@@ -102,7 +102,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
       description:
         "The API's answer at that time, with the catalogue and accounts of that time, to the owner at that time or another user. The voucher's code is never shown, the message only with `personal`.",
       tag: 'Audit',
-      roles: ['auditor'],
+      roles: ['support', 'auditor'],
       personal: true,
       params: PARAMS,
       reads: ['redemptions'],

@@ -1,6 +1,9 @@
 import type { Schema } from '../pipeline/route.js';
 import { listSchema, record } from '../representation/schemas.js';
 
+/** How long one page is searched for, ms. The next page goes on from there. */
+export const PAGE_MS = 1_000;
+
 export const limitParameter = {
   limit: {
     type: 'integer',
@@ -16,10 +19,11 @@ export function nextPageSchema(
   items: Schema,
   after: 'string' | 'integer' | readonly ['integer', 'string'],
   more: Readonly<Record<string, Schema>> = {},
+  description = '`after` of the next page; null on the last.',
 ): Schema {
   return record({
     data: listSchema(items),
-    next: { type: [...[after].flat(), 'null'], description: '`after` of the next page; null on the last.' },
+    next: { type: [...[after].flat(), 'null'], description },
     ...more,
   });
 }

@@ -14,6 +14,7 @@ import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
 import type { OpsDeps } from './deps.js';
+import { handledItems } from './manyActions.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 
 const ID: Schema = { type: 'string' };
@@ -36,20 +37,7 @@ const groupSchema = entity('ParkedGroup', {
 const reportSchema = entity('ParkedGroupReport', {
   group_id: ID,
   dry_run: { type: 'boolean' },
-  pieces: listSchema(
-    record(
-      {
-        id: { ...ID, description: 'The id of the parked work.' },
-        outcome: {
-          type: 'string',
-          enum: ['done', 'unchanged', 'refused', 'would_be_done'],
-          description: '`unchanged`: another command had decided on it by then; `would_be_done`: of a dry run.',
-        },
-        error: { ...ID, description: 'Why it was refused.' },
-      },
-      ['id', 'outcome'],
-    ),
-  ),
+  items: handledItems,
   left: { ...COUNT, description: 'How many pieces of the group wait still: the same call goes on with them.' },
 });
 
@@ -66,7 +54,7 @@ const groupExample: ParkedGroup = {
 const reportExample = {
   group_id: groupExample.id,
   dry_run: false,
-  pieces: [{ id: groupExample.example, outcome: 'done' }],
+  items: [{ id: groupExample.example, outcome: 'done' }],
   left: 0,
 };
 
@@ -121,7 +109,7 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
         data: {
           group_id: groupId,
           dry_run: dryRun,
-          pieces: dryRun ? chosen.map(({ id }) => ({ id, outcome: 'would_be_done' })) : outcomes.map(shown),
+          items: dryRun ? chosen.map(({ id }) => ({ id, outcome: 'done' })) : outcomes.map(shown),
           left: waiting.length - now.length + refused,
         },
       },
@@ -192,5 +180,5 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
 const shown = ({ id, outcome, refusal }: PieceOutcome): object => ({
   id,
   outcome,
-  ...(refusal === undefined ? {} : { error: answerOf(refusal).message }),
+  ...(refusal === undefined ? {} : { why: answerOf(refusal).message }),
 });

@@ -13,7 +13,7 @@ const TEXT: Schema = { type: 'string' };
 
 /** Query parameters that searches for persons and for gifts share. */
 const knownParameters = {
-  phone: { ...TEXT, maxLength: 64, description: 'A phone number; without a country code a British one.' },
+  phone_number: { ...TEXT, maxLength: 64, description: 'A phone number; without a country code a British one.' },
   username: { ...TEXT, minLength: 1, maxLength: 256, description: 'The whole username.' },
   charge: { ...TEXT, minLength: 1, maxLength: 256, description: 'The payment provider’s id of a charge.' },
   message_id: { ...TEXT, minLength: 1, maxLength: 256, description: 'The message provider’s id of a message.' },
@@ -137,7 +137,7 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
       summary: 'Find a person',
       description: `By exactly one of what is known of them. At most ${SEARCH.mostPeople} are answered.`,
       tag: 'People',
-      roles: ['support'],
+      roles: ['support', 'auditor'],
       allPersonal: true,
       unrecorded: SEARCH.peopleBy.filter((by) => by !== 'charge' && by !== 'message_id'),
       query: {
@@ -186,7 +186,7 @@ const foundGiftSchema = {
       at: { ...TEXT, format: 'date-time', description: 'When it was bought, claimed or reassigned.' },
       as: {
         type: 'string',
-        enum: ['buyer', 'receiver', 'claimer', 'later receiver'],
+        enum: ['buyer', 'receiver', 'claimer', 'later receiver', 'former receiver'],
         description: 'How it is the person’s. Absent in a search by a charge or a message.',
       },
       product_id: TEXT,
@@ -221,18 +221,24 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects }, mode
       operation: 'findGifts',
       summary: 'Find gifts',
       description:
-        'By exactly one of what a caller at the support desk knows, the latest first: what the person bought, got, claimed or had reassigned to them; the gifts of a charge; the gift of a message.',
+        'By exactly one of what a caller at the support desk knows, the latest first: what the person bought, got, claimed or had reassigned to them; the gifts of a charge; the gift of a message or a redemption.',
       tag: 'Support',
-      roles: ['support'],
+      roles: ['support', 'auditor'],
       allPersonal: true,
       reads: ['byUser'],
-      unrecorded: ['phone', 'username'],
+      unrecorded: ['phone_number', 'username'],
       query: {
         type: 'object',
         properties: {
           person: { ...TEXT, minLength: 1, maxLength: 256, description: 'As `GET /ops/people` names them.' },
           ...knownParameters,
           transaction: { ...TEXT, minLength: 1, maxLength: 64, description: 'A transaction’s id.' },
+          redemption: {
+            ...TEXT,
+            minLength: 1,
+            maxLength: 64,
+            description: 'A redemption’s id, also of a reversed one.',
+          },
           ...limitParameter,
           after: { ...TEXT, pattern: SEARCH.giftsPosition, maxLength: 64, description: 'Only gifts after this place.' },
         },

@@ -1,5 +1,6 @@
 /** Rebuilds, rollbacks and aborts: requested here, carried out by processes with the role `projector`. */
 import type { StartedOperation } from '../../commands/recordAccess.js';
+import { timeoutSignal } from '../../lib/world.js';
 import { recordedWork } from '../../ops/readmodels/orders.js';
 import { pause } from '../../lib/async/pause.js';
 import { type Requested, maintenance } from '../../runtime/readmodels/index.js';
@@ -7,7 +8,6 @@ import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';
 import type { RebuildStatus } from '../../ops/status/status.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
-import { faultOf } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
 import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import { rebuildExample, rebuildSchema, TASKS } from './projectionSchemas.js';
@@ -16,18 +16,8 @@ import { placed, type ProjectionRoutesOptions, refusalsAsErrors, taskAnswer } fr
 /** How long an answer waits for the end of an aborted rebuild, ms. */
 const ABORT_WAIT_MS = 5_000;
 const POLL_MS = 50;
-const reasonBody = {
-  body: { type: 'object', additionalProperties: false, properties: { reason: reasonProperty } },
-  bodyOptional: true,
-} as const;
-const rebuildBody = {
-  body: {
-    type: 'object',
-    additionalProperties: false,
-    properties: { altered: alteredProperty, reason: reasonProperty },
-  },
-  bodyOptional: true,
-} as const;
+const reasonBody = { body: record({ reason: reasonProperty }) };
+const rebuildBody = { body: record({ altered: alteredProperty, reason: reasonProperty }, ['reason']) };
 const requested = { ...rebuildExample, holder: null, events: null, total: null, per_second: null, seconds_left: null };
 const answer = {
   description: 'The requested rebuild; null: it is over, or not yet asked for.',
@@ -60,13 +50,12 @@ export function rebuildRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
 
   /** Requests rebuilds. @throws HttpError */
   async function request(
-    { body: { altered, reason } }: Call,
+    { body: { altered } }: Call,
     projection: string,
     names: readonly string[],
     requested: Requested,
     start: () => Promise<StartedOperation>,
   ): Promise<void> {
-    if (altered === true && reason === undefined) throw faultOf('reason', 'is required with altered');
     const operation = await start();
     const what = { names, uncheckedLog: altered === true };
     await placed(options, { kind: 'rebuild', projection, requested }, async () => what, operation);
@@ -74,7 +63,7 @@ export function rebuildRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
 
   /** Waits a short time for the end of an aborted rebuild. */
   async function ended(name: string, target: number): Promise<void> {
-    const late = AbortSignal.timeout(ABORT_WAIT_MS);
+    const late = timeoutSignal(ABORT_WAIT_MS);
     for (; !late.aborted; await pause(POLL_MS, late)) {
       const rebuild = (await maintenance.rebuildOf(store, name))?.value;
       // The leading process drops a build that it has taken over.
@@ -149,6 +138,7 @@ export function rebuildRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       summary: 'The last request of a rebuild',
       description:
         'Also one for all read models. `running`: the log is held against what was signed. `failed`: it was refused, and nothing is built. `done`: the rebuild was asked for, and the status of the read model shows it.',
+      watched: true,
       answers: [{ status: 200, description: 'What became of it.', ...TASKS.rebuild }],
       errors: ['projection_not_found', 'task_not_found'],
       async handle(call) {

@@ -100,13 +100,10 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       description:
         'Folds the log into a temporary copy and compares it by id with the served documents, which stay in use; documents that changed meanwhile are compared again. The answer is 202 where this takes longer than 5 s. ' +
         'With `sample` only this many random documents are compared: quick, but missing documents are not found.',
-      body: {
-        type: 'object',
-        additionalProperties: false,
-        properties: { sample: { type: 'integer', minimum: 1, maximum: MAX_SAMPLE }, reason: reasonProperty },
-      },
-      bodyOptional: true,
-      bodyExample: { sample: 500 },
+      body: record({ sample: { type: 'integer', minimum: 1, maximum: MAX_SAMPLE }, reason: reasonProperty }, [
+        'reason',
+      ]),
+      bodyExample: { sample: 500, reason: 'the monthly check' },
       answers: taskAnswers('verification'),
       errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
       handle: async (call) => {
@@ -121,6 +118,7 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       operation: 'getVerification',
       roles: ['support', 'auditor'],
       summary: 'The last verification of a read model',
+      watched: true,
       answers: [{ status: 200, description: 'Its progress or result.', ...TASKS.verification }],
       errors: ['projection_not_found', 'task_not_found'],
       handle: async (call) => taskAnswer(await maintenance.last(records, 'verification', of(call).projection.name)),
@@ -174,6 +172,7 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       path: '/ops/projections/:name/repair',
       operation: 'getRepair',
       summary: 'The last repair of a read model',
+      watched: true,
       answers: [{ status: 200, description: 'Its progress, or the outcome for each document.', ...TASKS.repair }],
       errors: ['projection_not_found', 'task_not_found'],
       handle: async (call) => taskAnswer(await maintenance.last(records, 'repair', of(call).projection.name)),

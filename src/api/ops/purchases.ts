@@ -1,5 +1,6 @@
 /** Route that lists purchases (docs/support.md#finding-purchases). */
 import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
+import { ticks } from '../../lib/world.js';
 import { PURCHASE_FILTERS, type PurchaseFilter, unknownPurchaseFilter } from '../../ops/purchases/purchaseFilter.js';
 import { PURCHASE_COLUMNS, purchaseCells, type PurchaseRow } from '../../ops/purchases/purchaseRows.js';
 import {
@@ -14,11 +15,8 @@ import { entity } from '../representation/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { alsoAs, CONTENT_TYPES, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { OpsRoute } from './frame.js';
-import { limitParameter, nextPageSchema } from './nextPages.js';
-import { rangeProperties, refuseUnknownFilter, requestedTimes, zoneParameter } from './ranges.js';
-
-/** How long one page is searched for, ms. The next page goes on from there. */
-const PAGE_MS = 1_000;
+import { limitParameter, nextPageSchema, PAGE_MS } from './nextPages.js';
+import { rangeProperties, refuseUnknownFilter, requestedTimes, requestedZone, rangeParameters } from './ranges.js';
 
 const ID: Schema = { type: 'string' };
 const PENCE: Schema = { type: 'integer', minimum: 0, description: 'Pence.' };
@@ -86,9 +84,7 @@ export function purchaseRoutes({ engines: { events }, models }: OpsDeps): OpsRou
         type: 'object',
         properties: {
           ...filterParameters,
-          from: { ...text, maxLength: 64, description: 'Only from this time on, or from the beginning of this day.' },
-          to: { ...text, maxLength: 64, description: 'Only up to this time, or to the end of this day.' },
-          ...zoneParameter,
+          ...rangeParameters,
           after: {
             type: 'string',
             maxLength: 64,
@@ -126,7 +122,12 @@ export function purchaseRoutes({ engines: { events }, models }: OpsDeps): OpsRou
           const { rows, next } = await page(deps, filter, after, query['limit'] as number);
           return { status: 200, body: { data: rows, next, ...times }, shown: rows.length, recorded };
         }
-        const { heading, line } = lineWriter<PurchaseRow>(format, PURCHASE_COLUMNS, purchaseCells);
+        const { heading, line } = lineWriter<PurchaseRow>(
+          format,
+          PURCHASE_COLUMNS,
+          purchaseCells,
+          requestedZone(query),
+        );
         return {
           contentType: CONTENT_TYPES[format],
           recorded,
@@ -147,14 +148,14 @@ async function page(
   after: string | undefined,
   limit: number,
 ): Promise<{ readonly rows: readonly PurchaseRow[]; readonly next: string | null }> {
-  const startedAt = performance.now();
+  const startedAt = ticks();
   const found: PurchaseRow[] = [];
   for await (const { rows, next } of readPurchases(deps, filter, after)) {
     found.push(...rows);
     const last = found[limit - 1];
     if (found.length > limit && last !== undefined)
       return { rows: found.slice(0, limit), next: purchasePosition({ at: last.at, id: last.transaction_id }) };
-    if (performance.now() - startedAt >= PAGE_MS) return { rows: found, next };
+    if (ticks() - startedAt >= PAGE_MS) return { rows: found, next };
   }
   return { rows: found, next: null };
 }

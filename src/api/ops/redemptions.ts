@@ -1,4 +1,5 @@
 /** Route that lists redemptions (docs/support.md#ops-formats). */
+import { ticks } from '../../lib/world.js';
 import type { LogRange } from '../../ops/ranges/range.js';
 import {
   REDEMPTION_FILTERS,
@@ -16,13 +17,17 @@ import type { Call, Schema } from '../pipeline/route.js';
 import { entity } from '../representation/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
-import { CONTENT_TYPES, alsoAs, formatOf, formatParameter } from './formats.js';
+import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, isCsv } from './formats.js';
 import type { OpsRoute } from './frame.js';
-import { limitParameter, nextPageSchema } from './nextPages.js';
-import { rangeExample, rangeParameters, rangeProperties, refuseUnknownFilter, requestedRange } from './ranges.js';
-
-/** How long one page is searched for, ms. The next page goes on from there. */
-const PAGE_MS = 1_000;
+import { limitParameter, nextPageSchema, PAGE_MS } from './nextPages.js';
+import {
+  rangeExample,
+  rangeParameters,
+  rangeProperties,
+  refuseUnknownFilter,
+  requestedRange,
+  requestedZone,
+} from './ranges.js';
 
 const text = { type: 'string', minLength: 1, maxLength: 64 };
 const ID: Schema = { type: 'string' };
@@ -113,14 +118,14 @@ export function redemptionAuditRoutes({ engines, gifts }: Pick<OpsDeps, 'engines
           const { records, next } = await page(engines.events, range, filter, query['limit'] as number);
           return { status: 200, body: { data: records, next, ...range }, shown: records.length, recorded };
         }
-        const csv = redemptionCsv(engines.events);
+        const csv = redemptionCsv(engines.events, { zone: requestedZone(query), excel: format === 'excel' });
         const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> =>
-          format === 'csv' ? csv.lines(records) : records.map((record) => `${JSON.stringify(record)}\n`).join('');
+          isCsv(format) ? csv.lines(records) : records.map((record) => `${JSON.stringify(record)}\n`).join('');
         return {
           contentType: CONTENT_TYPES[format],
           recorded,
           async *records() {
-            yield { text: format === 'csv' ? csv.heading : '', count: 0, position: range.after };
+            yield { text: isCsv(format) ? csv.heading : '', count: 0, position: range.after };
             for await (const { records, position } of readRedemptions(engines.events, range, filter))
               yield { text: await linesOf(records), count: records.length, position };
           },
@@ -148,12 +153,12 @@ async function page(
   filter: RedemptionFilter,
   limit: number,
 ): Promise<{ records: RedemptionRecord[]; next: Position | null }> {
-  const startedAt = performance.now();
+  const startedAt = ticks();
   const found: RedemptionRecord[] = [];
   for await (const { records, position } of readRedemptions(events, range, filter)) {
     found.push(...records);
     if (found.length > limit) return { records: found.slice(0, limit), next: found[limit - 1]?.position ?? null };
-    if (range.through !== null && position < range.through && performance.now() - startedAt >= PAGE_MS)
+    if (range.through !== null && position < range.through && ticks() - startedAt >= PAGE_MS)
       return { records: found, next: position };
   }
   return { records: found, next: null };

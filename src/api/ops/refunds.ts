@@ -100,6 +100,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
         'gift_code_out',
         'gift_disputed',
         'gift_already_cancelled',
+        'gift_is_replacement',
         'nothing_to_refund',
         'supported_too_often',
       ],

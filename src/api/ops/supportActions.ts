@@ -34,6 +34,7 @@ const supportedGiftSchema = entity('SupportedGift', {
     description:
       'What blocks it: `support`, `support:{ticket}`, `dispute:{id}`. An erased ticket is shown as an id, by which it is unblocked.',
   },
+  replaced_by: { type: ['string', 'null'], description: 'The gift that support gave in its place.' },
   events: {
     type: 'array',
     items: eventSchema,
@@ -48,6 +49,7 @@ const example: SupportedGift = {
   receiver_id: 'u42',
   expiry_date: '2027-05-04',
   blocked_by: [],
+  replaced_by: null,
   events: [],
 };
 const exampleWith = (type: string, data: object, more: Partial<SupportedGift> = {}): object => ({
@@ -58,12 +60,33 @@ const exampleWith = (type: string, data: object, more: Partial<SupportedGift> = 
   },
 });
 
-const ticketProperty = {
-  type: 'string',
-  pattern: TICKET_ID.source,
-  description: 'The ticket of this block. Each ticket is a separate cause, which the same ticket removes.',
-  'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
-} as const satisfies Schema;
+/** Fields of the bodies of actions. */
+export const ACTION_PROPERTIES = {
+  user_id: { type: 'string', minLength: 1, maxLength: 64, description: 'The new receiver.' },
+  phone_number: {
+    type: 'string',
+    maxLength: 64,
+    description: "The new receiver's mobile number; without a country code a British one.",
+  },
+  expiry_date: {
+    type: 'string',
+    format: 'date',
+    description: 'The new last valid day, `YYYY-MM-DD`.',
+    'x-errors': { format: 'expiry_date must be a date such as 2027-05-04' },
+  },
+  ticket: {
+    type: 'string',
+    pattern: TICKET_ID.source,
+    description: 'The ticket of this block. Each ticket is a separate cause, which the same ticket removes.',
+    'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
+  },
+  voided: {
+    type: 'boolean',
+    description: 'The issuer has made the code of its voucher worthless; without it a gift with a voucher is refused.',
+  },
+} as const satisfies Readonly<Record<string, Schema>>;
+
+const { user_id, phone_number, expiry_date, ticket, voided } = ACTION_PROPERTIES;
 
 interface DescribedAction extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded' | 'outward' | 'daily'> {
   readonly name: SupportAction['name'];
@@ -109,14 +132,7 @@ const ACTIONS: readonly DescribedAction[] = [
     summary: 'Give a gift to another receiver',
     description:
       "To a user, or to the owner of a phone number, who is notified. The previous receiver may no longer redeem it. Refused for a staff account, also by its number, while a notification is under way, and once a voucher's code is issued.",
-    properties: {
-      user_id: { type: 'string', minLength: 1, maxLength: 64, description: 'The new receiver.' },
-      phone_number: {
-        type: 'string',
-        maxLength: 64,
-        description: "The new receiver's mobile number; without a country code a British one.",
-      },
-    },
+    properties: { user_id, phone_number },
     unrecorded: ['phone_number'],
     bodyExample: { user_id: 'u42', reason: 'sent to an old number' },
     answered: "It is the new receiver's.",
@@ -144,14 +160,7 @@ const ACTIONS: readonly DescribedAction[] = [
     summary: 'Let a gift be valid for longer',
     description:
       'To the end of a later day (UTC), at most ten years ahead; its voucher with it. An expired gift is valid again.',
-    properties: {
-      expiry_date: {
-        type: 'string',
-        format: 'date',
-        description: 'The new last valid day, `YYYY-MM-DD`.',
-        'x-errors': { format: 'expiry_date must be a date such as 2027-05-04' },
-      },
-    },
+    properties: { expiry_date },
     required: ['expiry_date'],
     bodyExample: { expiry_date: '2027-05-04', reason: 'the shop was closed' },
     answered: 'It is valid until then.',
@@ -183,11 +192,43 @@ const ACTIONS: readonly DescribedAction[] = [
     action: () => ({ name: 'unredeem' }),
   },
   {
+    name: 'replace',
+    outward: true,
+    daily: 'support-replacements',
+    summary: 'Give another gift at no charge in place of one',
+    description:
+      'The old gift is given up for good; a redemption of it stays. The new one has its product, price, owner, message and last valid day, and its receiver is notified. Once for each gift; a replacement is neither replaced nor refunded. `replaced_by` names the new gift.',
+    properties: { voided },
+    bodyExample: { reason: 'redeemed by somebody else' },
+    answered: 'It is replaced.',
+    example: exampleWith(
+      'GiftReplaced',
+      {
+        replaced_by: { gift_id: '7c1e0b94d2a85f36e0b7', transaction_id: 'b3a1f04c9d7e4865a2c0f19b7d3e5a61' },
+        reason: 'redeemed by somebody else',
+      },
+      { gift_status: 'cancelled', replaced_by: '7c1e0b94d2a85f36e0b7' },
+    ),
+    errors: [
+      'gift_not_paid',
+      'gift_cancelled',
+      'gift_already_replaced',
+      'gift_is_replacement',
+      'gift_disputed',
+      'money_went_back',
+      'gift_code_out',
+      'gift_expired',
+      'notification_pending',
+      'receiver_not_found',
+    ],
+    action: (body) => ({ name: 'replace', voided: body['voided'] === true }),
+  },
+  {
     name: 'block',
     summary: 'Block a gift',
     description:
       "It can't be redeemed, claimed or given a voucher until every cause of a block is removed. An issued code still works at tills that do not ask this service.",
-    properties: { ticket: ticketProperty },
+    properties: { ticket },
     unrecorded: ['ticket'],
     bodyExample: { reason: 'reported as stolen', ticket: 'T-1042' },
     answered: 'Blocked; a cancelled gift stays unchanged.',
@@ -197,14 +238,14 @@ const ACTIONS: readonly DescribedAction[] = [
       { blocked_by: ['support:T-1042'] },
     ),
     errors: ['gift_not_paid'],
-    action: ({ ticket }) => ({ name: 'block', ticket: ticket as string | undefined }),
+    action: (body) => ({ name: 'block', ticket: body['ticket'] as string | undefined }),
   },
   {
     name: 'unblock',
     summary: 'Unblock a gift that support has blocked',
     description:
       "Removes support's own block, or that of a ticket; `blocked_by` lists the remaining causes. A dispute's block ends only with the dispute.",
-    properties: { ticket: ticketProperty },
+    properties: { ticket },
     unrecorded: ['ticket'],
     bodyExample: { reason: 'found again', ticket: 'T-1042' },
     answered: 'This cause is removed.',
@@ -215,7 +256,7 @@ const ACTIONS: readonly DescribedAction[] = [
       transaction_id: example.transaction_id,
     }),
     errors: [],
-    action: ({ ticket }) => ({ name: 'unblock', ticket: ticket as string | undefined }),
+    action: (body) => ({ name: 'unblock', ticket: body['ticket'] as string | undefined }),
   },
 ];
 
@@ -268,8 +309,9 @@ function named({ params }: EarlyCall): string {
   return giftId;
 }
 
-function receiverIn({ user_id, phone_number }: Call['body']): NewReceiver {
-  if ((user_id === undefined) === (phone_number === undefined))
+/** @throws HttpError unless there is one receiver */
+export function receiverIn({ user_id: id, phone_number: number }: Call['body']): NewReceiver {
+  if ((id === undefined) === (number === undefined))
     throw new HttpError('schema', { message: 'give one of user_id or phone_number' });
-  return user_id === undefined ? { phone_number: phone_number as string } : { user_id: user_id as string };
+  return id === undefined ? { phone_number: number as string } : { user_id: id as string };
 }

@@ -4,7 +4,7 @@ import { foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js
 import { alsoNamed } from '../pipeline/query.js';
 import type { Schema } from '../pipeline/route.js';
 import { entity, listSchema, record } from '../representation/schemas.js';
-import { CONTENT_TYPES, alsoAs, formatOf, formatParameter } from './formats.js';
+import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, isCsv } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { requestedRange, rangeExample, rangeParameters, rangeProperties, requestedZone } from './ranges.js';
 import type { OpsDeps } from './deps.js';
@@ -134,8 +134,9 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
         const all = await foldTotals(events, range, zone, { signal });
         const rows = merchant === undefined ? all : all.filter(({ merchant_id }) => merchant_id === merchant);
         if (format !== 'json') {
-          const lines =
-            format === 'csv' ? await totalsCsv(events, rows, range) : rows.map((row) => JSON.stringify(row));
+          const lines = isCsv(format)
+            ? await totalsCsv(events, rows, range, { excel: format === 'excel' })
+            : rows.map((row) => JSON.stringify(row));
           return {
             contentType: CONTENT_TYPES[format],
             async *records() {

@@ -35,6 +35,12 @@ function callerOf(principal: Principal): Caller {
   }
 }
 
+/** The id of a client that calls with its own token. @throws HttpError forbidden for a user */
+export function clientOf({ principal }: Pick<EarlyCall, 'principal'>): string {
+  if (principal.kind !== 'client') throw new HttpError('forbidden');
+  return principal.clientId;
+}
+
 /** @throws HttpError forbidden for a client */
 export function userOf({ principal }: Pick<EarlyCall, 'principal'>): UserDocument {
   if (principal.kind !== 'user') throw new HttpError('forbidden');

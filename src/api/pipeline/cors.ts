@@ -26,6 +26,7 @@ const EXPOSED = [
   'Error-Field',
   'Gift-Position',
   'Idempotent-Replayed',
+  'Link',
   'Location',
   'RateLimit',
   'RateLimit-Policy',

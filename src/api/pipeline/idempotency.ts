@@ -2,10 +2,11 @@
  * Idempotency keys (docs/api/conventions.md#idempotency-keys). A command's events are found in its stream by the
  * command id. The records hold the rest: running requests, and answers to repeat, refusals among them.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { CLOCK_SLACK_MS, clockMs } from '../../lib/clock.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { ANSWERS } from '../../domain/recordKeys.js';
+import { randomUUID } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 import type { Holder, Presence } from '../../runtime/coordination/index.js';
 import type { Principal } from './principal.js';
@@ -62,7 +63,8 @@ export interface KeyOwner {
 }
 
 export function keyOwner(presence: Pick<Presence, 'self' | 'isGone'>): KeyOwner {
-  const working = new Map<string, symbol>();
+  /** Requests in this process that try to take a command's key, or hold it. */
+  const working = new Map<string, Set<symbol>>();
   return {
     get self() {
       return presence.self;
@@ -70,10 +72,12 @@ export function keyOwner(presence: Pick<Presence, 'self' | 'isGone'>): KeyOwner 
     isWorking: (holder, commandId) =>
       holder.process === presence.self.process ? working.has(commandId) : !presence.isGone(holder),
     start(commandId) {
-      const turn = Symbol(commandId);
-      working.set(commandId, turn);
+      const request = Symbol(commandId);
+      const requests = working.get(commandId) ?? new Set();
+      working.set(commandId, requests.add(request));
       return () => {
-        if (working.get(commandId) === turn) working.delete(commandId);
+        requests.delete(request);
+        if (requests.size === 0 && working.get(commandId) === requests) working.delete(commandId);
       };
     },
   };

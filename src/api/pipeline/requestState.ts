@@ -13,6 +13,8 @@ export interface RequestState {
   /** Whether large answers are compressed for callers that accept it. */
   compressed?: boolean;
   errorPage?: ErrorPage;
+  /** Code of the answer, where it is an error's. */
+  errorCode?: string;
   /** Value of the answer's header `RateLimit`; `rateLimitPolicy` is that of `RateLimit-Policy`. */
   rateLimit?: string;
   rateLimitPolicy?: string;

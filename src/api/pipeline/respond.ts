@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
+import { CODE_HEADER } from './errors.js';
 import { type Coding, codingFor, compressed, compressedStream } from './compression.js';
 import type { StoredAnswer } from './idempotency.js';
 import { limitHeaders } from './limitHeaders.js';
@@ -56,20 +57,17 @@ async function sendCompressed(
 export function replay(ctx: Context, positions: PositionGate, stored: StoredAnswer): void {
   // The stored answer may itself be the answer to a repeated request, made again from the log.
   const { [REPLAYED[0]]: _, [POSITION_HEADER]: position, ...headers } = stored.headers;
-  const noStore = (ctx.state as RequestState).noStore === true ? NO_STORE : [];
+  const state = ctx.state as RequestState;
+  const noStore = state.noStore === true ? NO_STORE : [];
+  const code = headers[CODE_HEADER];
+  if (code !== undefined) state.errorCode = code;
   // A stored position is left out if a later request with it would be refused.
   const positionHeader =
     position === undefined || positions.stored(position) === undefined ? [] : [POSITION_HEADER, position];
   sendJson(
     ctx,
     stored.status,
-    [
-      ...Object.entries(headers).flat(),
-      ...positionHeader,
-      ...REPLAYED,
-      ...noStore,
-      ...limitHeaders(ctx.state as RequestState),
-    ],
+    [...Object.entries(headers).flat(), ...positionHeader, ...REPLAYED, ...noStore, ...limitHeaders(state)],
     stored.body ?? '',
   );
 }

@@ -27,6 +27,8 @@ export interface SuccessAnswer {
   readonly contentType?: string;
   /** Further content types of the same answer, as text. */
   readonly alsoAs?: readonly string[];
+  /** The same answer in other JSON, by content type. */
+  readonly alsoJson?: Readonly<Record<string, { readonly schema: Schema; readonly example: unknown }>>;
   /** Descriptions of this answer's own headers, by header name; headers of every answer are not listed. */
   readonly headers?: Readonly<Record<string, string>>;
 }

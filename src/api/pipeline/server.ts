@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
+import { randomUUID, ticks } from '../../lib/world.js';
 import { inSpan, tracingOn } from '../../tracing/spans.js';
 import { type Cors, corsFor } from './cors.js';
 import { brokenByCaller, CALLER_LEFT, CallerLeftError } from './callerLeft.js';
@@ -19,10 +19,23 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
  */
 export type OnAnswer = (method: string, route: string | undefined, status: number, milliseconds: number) => void;
 
+/** A request with a client's token, of that client or of a user, that a route refused or failed at. */
+export interface Failure {
+  readonly client: string;
+  readonly method: string;
+  /** Pattern of the route's path. */
+  readonly route: string;
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly requestId: string;
+}
+
 export interface ApplicationOptions {
   /** Routers of the API, whose routes set the common headers themselves. */
   readonly routers?: readonly SubjectRouter[];
   readonly onAnswer?: OnAnswer | undefined;
+  /** Called after answers of 4xx and 5xx to known callers; it must be quick and not throw. */
+  readonly onFailure?: ((failure: Failure) => void) | undefined;
   /** Origins whose pages may call the API. Default: none. */
   readonly corsOrigins?: readonly string[];
 }
@@ -31,7 +44,7 @@ export interface ApplicationOptions {
 export function application(
   logger: Logger,
   middlewares: readonly Middleware[],
-  { routers = [], onAnswer, corsOrigins = [] }: ApplicationOptions = {},
+  { routers = [], onAnswer, onFailure, corsOrigins = [] }: ApplicationOptions = {},
 ): Koa {
   // The first use of `Response`, in Koa for a streamed body, makes Node load its HTTP client. This happens here and not
   // during a request.
@@ -41,13 +54,13 @@ export function application(
   Object.defineProperty(app.context, 'host', { value: '' });
   const cors = corsOrigins.length === 0 ? undefined : corsFor(corsOrigins);
   if (tracingOn()) app.use(requestSpan);
-  app.use(outermost(logger, mounted(routers), onAnswer, cors));
+  app.use(outermost(logger, mounted(routers), { onAnswer, onFailure }, cors));
   app.use((ctx, next) => {
     setCommonHeaders(ctx);
     return next();
   });
   for (const middleware of middlewares) app.use(middleware);
-  app.use(unmatched(cors));
+  app.use(unmatched);
   // By default Koa prints errors of started responses to the console.
   const logged = new WeakSet<object>();
   app.on('error', (error: object, ctx: Context) => {
@@ -62,30 +75,24 @@ export function application(
   return app;
 }
 
-/**
- * Answers a request that no route matched: for a known path 405 with `Allow`, or the answer to a preflight; otherwise
- * 404.
- */
-function unmatched(cors: Cors | undefined): Middleware {
-  return (ctx) => {
-    const known = otherMethods(ctx);
-    if (known === undefined) throw new HttpError('not_found');
-    (ctx.state as RequestState).route = known.path;
-    if (cors?.answersPreflight(ctx, known.allow) === true) return;
-    throw new HttpError('method_not_allowed', { headers: { Allow: known.allow } });
-  };
-}
+/** Refuses a request that no route matched: for a known path 405 with `Allow`, otherwise 404. */
+const unmatched: Middleware = (ctx) => {
+  const known = otherMethods(ctx);
+  if (known === undefined) throw new HttpError('not_found');
+  (ctx.state as RequestState).route = known.path;
+  throw new HttpError('method_not_allowed', { headers: { Allow: known.allow } });
+};
 
 type Mounted = ReturnType<typeof mounted>;
 
 function outermost(
   logger: Logger,
   routerAt: Mounted,
-  onAnswer: OnAnswer | undefined,
+  { onAnswer, onFailure }: Pick<ApplicationOptions, 'onAnswer' | 'onFailure'>,
   cors: Cors | undefined,
 ): Middleware {
   return async (ctx, next) => {
-    const started = performance.now();
+    const started = ticks();
     cors?.mark(ctx);
     // Request and response are taken from Node, not from Koa: every request passes here, and Koa's properties are
     // nested getters.
@@ -97,10 +104,13 @@ function outermost(
       const router = routerAt(pathOf(ctx));
       await (router === undefined ? next() : router(ctx, next));
     } catch (error) {
-      answerError(ctx, error, logger);
+      const methods =
+        error instanceof HttpError && error.code === 'method_not_allowed' ? error.headers['Allow'] : undefined;
+      if (methods === undefined || cors?.answersPreflight(ctx, methods) !== true) answerError(ctx, error, logger);
     }
-    const took = performance.now() - started;
+    const took = ticks() - started;
     onAnswer?.(req.method as string, state.route, res.statusCode, took);
+    if (res.statusCode >= 400 && onFailure !== undefined) noteFailure(ctx, onFailure);
     logger.info(
       {
         req: state.requestId,
@@ -137,6 +147,15 @@ function pathOf(ctx: Context): string {
   return normalized;
 }
 
+/** Notes nothing of support, whose calls leave records of their own, and of a caller who left. */
+function noteFailure({ req, res, state }: Context, onFailure: (failure: Failure) => void): void {
+  const { route, errorCode: code, requestId } = state as RequestState;
+  const client = clientOf(state as RequestState);
+  const { statusCode: status } = res;
+  if (client === undefined || route === undefined || status === CALLER_LEFT || route.startsWith('/ops/')) return;
+  onFailure({ client, method: req.method as string, route, status, code, requestId });
+}
+
 function clientOf({ principal }: RequestState): string | undefined {
   return principal === undefined || principal.kind === 'anonymous' ? undefined : principal.clientId;
 }
@@ -151,7 +170,8 @@ function answerError(ctx: Context, error: unknown, logger: Logger): void {
   }
   const state = ctx.state as RequestState;
   const answer = answerOf(error);
-  const { status, headers, message, more, unforeseen } = answer;
+  const { status, code, headers, message, more, unforeseen } = answer;
+  state.errorCode = code;
   if (unforeseen) {
     const [level, text] =
       status === 500 ? (['error', 'request failed'] as const) : (['warn', 'an engine was unavailable'] as const);

@@ -1,12 +1,13 @@
 /** Routes for the sandbox's clock (docs/api/sandbox.md#the-clock). */
 import { clockOffset, currentTime } from '../../lib/clock.js';
+import { systemMs } from '../../lib/world.js';
 import { timeWithZone } from '../../lib/writtenTime.js';
 import type { Records } from '../../ports/readStore.js';
 import { moveSharedClock } from '../../runtime/clock/sharedClock.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route } from '../pipeline/route.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
-import { refuseUsers } from './clientsOnly.js';
+import { clientOf } from '../pipeline/commandContext.js';
 
 /**
  * The furthest that the clock goes ahead of the real time, in seconds: some ten years, as far as support can extend a
@@ -62,7 +63,7 @@ function requestedMove({ body }: Call): (offsetMs: number) => number {
   if (now !== undefined && target === undefined)
     throw faultOf('now', 'must be a time with its zone, such as 2027-05-04T12:30:00Z.');
   return (offsetMs) => {
-    const system = Date.now();
+    const system = systemMs();
     const next = target === undefined ? offsetMs + (advance ?? 0) * 1_000 : target - system;
     if (next <= offsetMs)
       throw faultOf(
@@ -84,7 +85,7 @@ export function clockRoutes(records: Records): Route[] {
       summary: "Show the sandbox's clock",
       description: "For a client's own token.",
       async open(early) {
-        refuseUsers(early);
+        clientOf(early);
         return async () => shown();
       },
     },
@@ -98,7 +99,7 @@ export function clockRoutes(records: Records): Route[] {
       body: BODY,
       bodyExample: { advance: 31_536_000 },
       async open(early) {
-        refuseUsers(early);
+        clientOf(early);
         return async (call) => {
           await moveSharedClock(records, requestedMove(call));
           return shown();

@@ -1,7 +1,7 @@
 /** Route that resets the sandbox (docs/api/sandbox.md#starting-again). */
 import type { Route } from '../pipeline/route.js';
 import { dataSchema, entity } from '../representation/schemas.js';
-import { refuseUsers } from './clientsOnly.js';
+import { clientOf } from '../pipeline/commandContext.js';
 
 const resetSchema = entity('SandboxReset', {
   ended_log_id: {
@@ -37,7 +37,7 @@ export function resetRoutes(reset: () => void, logId: string): Route[] {
       ],
       errors: ['forbidden', 'reset_refused'],
       async open(early) {
-        refuseUsers(early);
+        clientOf(early);
         return async () => {
           reset();
           return { status: 202, body: { data: { ended_log_id: logId } } };

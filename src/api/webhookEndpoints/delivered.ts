@@ -1,9 +1,7 @@
 /**
  * Schemas of the messages that endpoints are sent, for the API's description (docs/api/webhooks.md#webhook-deliveries).
  */
-import { RECEIVER_KINDS } from '../../domain/webhookEndpoint.js';
-import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
-import { eventData, eventExample, eventFields } from '../events/schemas.js';
+import { eventData, eventExample, eventFields, subjectData } from '../events/schemas.js';
 import type { DescribedWebhook } from '../openapi/webhooks.js';
 import { entity, record } from '../representation/schemas.js';
 
@@ -15,41 +13,13 @@ const pingSchema = entity('WebhookPing', {
   data: record({}),
 });
 
-const ID = { type: 'string' } as const;
-const POUNDS = { type: 'string', pattern: '^\\d+\\.\\d{2}$' } as const;
-
 const deliverySchema = entity('WebhookEvent', {
   ...eventFields,
   data: {
     ...record(
       {
         ...eventData,
-        gift: {
-          ...record(
-            {
-              status: { type: 'string', enum: ['sent', 'redeemed', 'cancelled'] },
-              product_id: ID,
-              brand_id: ID,
-              value: { ...POUNDS, description: 'Of the gift, in pounds.' },
-              receiver: { type: 'string', enum: RECEIVER_KINDS, description: 'nobody: the first user to claim it.' },
-              merchant_id: { ...ID, description: 'Where it was redeemed: of a redemption or its reversal.' },
-            },
-            ['status', 'product_id', 'brand_id', 'value', 'receiver'],
-          ),
-          title: 'WebhookGift',
-          description: 'Of events of a gift: the gift right after the event.',
-        },
-        transaction: {
-          ...record({
-            status: { type: 'string', enum: TRANSACTION_STATUSES },
-            product_id: ID,
-            brand_id: ID,
-            gifts: { type: 'integer', description: 'How many were bought.' },
-            retail: { ...POUNDS, description: 'The total, in pounds.' },
-          }),
-          title: 'WebhookTransaction',
-          description: 'Of other events: the purchase right after the event.',
-        },
+        ...subjectData,
       },
       ['transaction_id'],
     ),

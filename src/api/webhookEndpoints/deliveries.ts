@@ -3,70 +3,38 @@
  * (docs/api/webhooks.md#webhook-endpoints).
  */
 import { type OwnEndpoint, requestOwnDelivery } from '../../commands/webhookEndpoints.js';
-import { fold } from '../../domain/decider.js';
-import { Refusal } from '../../domain/refusal.js';
-import { type DeliveryRequested, webhookEndpointAggregate } from '../../domain/webhookEndpoint.js';
-import type { Position } from '../../ports/eventStore.js';
-import { timeWithZone } from '../../lib/writtenTime.js';
-import { parsedPosition } from '../../ports/positionText.js';
-import { entryId, type FeedEntry } from '../../projections/feed/feed.js';
+import type { DeliveryRequested } from '../../domain/webhookEndpoint.js';
+import { DeliveryFault, recoverRequest, type ResendEvent, resendRequest } from '../../ops/webhooks/deliveryRequests.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Call, Route, RouteDescription, Schema } from '../pipeline/route.js';
 import { dataSchema, record } from '../representation/schemas.js';
-import { attemptsOf } from './attempts.js';
 import type { WebhookEndpointDeps } from './deps.js';
 import { ENDPOINT_PATH, NAMED, openedBy, written } from './endpoints.js';
 import { attemptExample } from './schemas.js';
 
 const EVENT_ID = { type: 'string', minLength: 1, maxLength: 64 } as const;
 
-type DeliveryBody = {
-  readonly event_id: string;
-  readonly position?: string;
-};
-
-/** The position that a text names; `undefined`: a position in another log. @throws HttpError `schema` */
-function positionIn(text: string, { events }: Pick<WebhookEndpointDeps, 'events'>): Position | undefined {
-  const parsed = parsedPosition(text);
-  const isOurs = parsed?.log === events.logId;
-  if (parsed === undefined || (isOurs && !events.isPosition(parsed.position)))
-    throw faultOf('position', 'must be the `position` of an event');
-  return isOurs ? parsed.position : undefined;
+/** Runs `make`. @throws HttpError `schema` for a DeliveryFault; other errors of `make` */
+export async function orFault<T>(make: () => T | Promise<T>): Promise<T> {
+  try {
+    return await make();
+  } catch (error) {
+    throw error instanceof DeliveryFault ? faultOf(error.field, error.message) : error;
+  }
 }
 
-/**
- * Position in the log of an event that the owner may see.
- * @throws Refusal `event_not_found`; HttpError `schema`; UnavailableError
- */
-async function positionOfEvent(
-  deps: WebhookEndpointDeps,
-  { id, owner, history }: OwnEndpoint,
-  { event_id, position: given }: DeliveryBody,
-): Promise<Position> {
-  const position =
-    given === undefined
-      ? (await attemptsOf(deps, id)).find((attempt) => attempt.event_id === event_id)?.position
-      : positionIn(given, deps);
-  const entry =
-    position === undefined ? undefined : ((await deps.feed.get(entryId(position))) as FeedEntry | undefined);
-  if (position === undefined || entry?.event_id !== event_id || entry[owner.kind] !== owner.id)
-    throw new Refusal('event_not_found', 'event_id');
-  const endpoint = fold(webhookEndpointAggregate, history);
-  if ('types' in endpoint && endpoint.types?.includes(entry.type) === false)
-    throw faultOf('event_id', `is of the type ${entry.type}, which the endpoint does not get`);
-  return position;
-}
-
-const NO_TIME = 'must be a time, such as 2026-05-04T12:30:00Z';
-
-/** @throws HttpError `schema`, also for a time to come: nothing happened from then on */
-function pastTime(since: string, now: string): string {
-  const ms = timeWithZone(since);
-  if (ms === undefined) throw faultOf('since', NO_TIME);
-  const time = new Date(ms).toISOString();
-  if (time > now) throw faultOf('since', `is still to come: it is ${now} now`);
-  return time;
-}
+/** Fields of a body that requests deliveries. */
+export const RESEND_PROPERTIES = {
+  event_id: { ...EVENT_ID, description: '`id` of the event, or `webhook-id` of its delivery.' },
+  position: { type: 'string', maxLength: 128, description: '`position` of the event.' },
+} as const satisfies Readonly<Record<string, Schema>>;
+export const RECOVER_PROPERTIES = {
+  since: {
+    type: 'string',
+    maxLength: 40,
+    description: 'What happened from then on: a time with its zone (RFC 3339), not to come.',
+  },
+} as const satisfies Readonly<Record<string, Schema>>;
 
 /** A requested delivery. `data` makes the answer's data from the id of the event that records the request. */
 interface Requested {
@@ -136,13 +104,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         description:
           'Whether it was delivered or not, where the endpoint gets its type. It goes at once, with what waits of the same gift. Without its `position` the event is looked for among the attempts.',
         reads: ['webhookEndpoints', 'feed'],
-        body: record(
-          {
-            event_id: { ...EVENT_ID, description: '`id` of the event, or `webhook-id` of its delivery.' },
-            position: { type: 'string', maxLength: 128, description: '`position` of the event.' },
-          },
-          ['event_id'],
-        ),
+        body: record(RESEND_PROPERTIES, ['event_id']),
         bodyExample: { event_id: attemptExample.event_id },
         errors: ['event_not_found'],
       },
@@ -151,13 +113,9 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         example: { event_id: attemptExample.event_id },
       },
       async ({ body }, own) => {
-        const requested = body as DeliveryBody;
-        const { event_id } = requested;
-        const position = await positionOfEvent(deps, own, requested);
-        return {
-          request: { type: 'WebhookResendRequested', data: { event_id, position } },
-          data: () => ({ event_id }),
-        };
+        const request = await orFault(async () => resendRequest(deps, own, body as unknown as ResendEvent));
+        const { event_id } = request.data;
+        return { request, data: () => ({ event_id }) };
       },
     ),
     asking(
@@ -167,22 +125,16 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         summary: 'Deliver what was not delivered',
         description:
           'All events since a time that were given up, that came while the endpoint was disabled, or that wait for their next attempt, which is made at once. Types that the endpoint does not get are passed over.',
-        body: record({
-          since: {
-            type: 'string',
-            maxLength: 40,
-            description: 'What happened from then on: a time with its zone (RFC 3339), not to come.',
-          },
-        }),
+        body: record(RECOVER_PROPERTIES),
         bodyExample: { since: '2026-05-04T12:30:00Z' },
       },
       {
         schema: record({ since: { type: 'string', format: 'date-time' } }),
         example: { since: '2026-05-04T12:30:00.000Z' },
       },
-      ({ body }) => {
-        const since = pastTime(body['since'] as string, deps.now());
-        return { request: { type: 'WebhookRecoverRequested', data: { since } }, data: () => ({ since }) };
+      async ({ body }) => {
+        const request = await orFault(() => recoverRequest(body['since'] as string, deps.now()));
+        return { request, data: () => request.data };
       },
     ),
   ];

@@ -23,6 +23,7 @@ import {
   type WebhookSecretRotated,
 } from '../../domain/webhookEndpoint.js';
 import { webhookUrlFault } from '../../domain/webhookUrl.js';
+import { endpointRow } from '../../ops/webhooks/webhookRows.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import {
@@ -37,16 +38,9 @@ import { faultOf } from '../pipeline/errors.js';
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import type { WebhookEndpointDeps } from './deps.js';
-import { allOwnEndpoints, ownEndpoint, ownerOf } from './ownEndpoints.js';
-import {
-  createdSchema,
-  endpointEntity,
-  endpointExample,
-  endpointSchema,
-  secretExample,
-  secretSchema,
-  SETTINGS,
-} from './schemas.js';
+import { ownerOf } from '../events/viewers.js';
+import { allOwnEndpoints, ownEndpoint } from './ownEndpoints.js';
+import { createdSchema, endpointExample, endpointSchema, secretExample, secretSchema, SETTINGS } from './schemas.js';
 
 const PATH = '/api/v2/webhook-endpoints';
 export const ENDPOINT_PATH = `${PATH}/:endpointId`;
@@ -166,7 +160,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
             createEndpoint(deps, { id, owner }, { url, types, description }, context, async () => admitCreation(owner)),
           );
           const secret = await secretMadeBy(deps, done);
-          const data = { ...endpointEntity(endpointAfter(id, done)), secret };
+          const data = { ...endpointRow(endpointAfter(id, done)), secret };
           return { status: 201, body: { data }, ...written(deps, done), unstored: true };
         };
       },
@@ -188,7 +182,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       ],
       errors: ['forbidden'],
       async handle(call) {
-        return { status: 200, body: { data: (await allOwnEndpoints(endpoints, ownerOf(call))).map(endpointEntity) } };
+        return { status: 200, body: { data: (await allOwnEndpoints(endpoints, ownerOf(call))).map(endpointRow) } };
       },
     },
     {
@@ -209,7 +203,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       errors: ['forbidden', 'webhook_endpoint_not_found'],
       async handle(call) {
         const found = await ownEndpoint(endpoints, ownerOf(call), endpointIdOf(call));
-        return { status: 200, body: { data: endpointEntity(found) } };
+        return { status: 200, body: { data: endpointRow(found) } };
       },
     },
     {
@@ -241,7 +235,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
           const done = await changeOwnEndpoint(deps, own, change, context);
           return {
             status: 200,
-            body: { data: endpointEntity(endpointAfter(own.id, done)) },
+            body: { data: endpointRow(endpointAfter(own.id, done)) },
             ...written(deps, done),
           };
         };

@@ -3,20 +3,8 @@ import { type EndpointOwner, ownerName } from '../../domain/webhookEndpoint.js';
 import { Refusal } from '../../domain/refusal.js';
 import { type EndpointDocument, endpointDocument, type WebhookDocument } from '../../projections/webhookEndpoints.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
-import { HttpError } from '../pipeline/errors.js';
-import type { EarlyCall } from '../pipeline/route.js';
 
 type Endpoints = Pick<ReadModel<WebhookDocument>, 'find' | 'get'>;
-
-/** @throws HttpError `forbidden` */
-export function ownerOf({ principal }: Pick<EarlyCall, 'principal'>): EndpointOwner {
-  if (principal.kind === 'client') return { kind: 'client', id: principal.clientId };
-  if (principal.kind === 'user') {
-    const { merchant_id: id, permissions } = principal.user;
-    if (id !== null && permissions.includes('webhooks')) return { kind: 'merchant', id };
-  }
-  throw new HttpError('forbidden');
-}
 
 /** @throws Refusal `webhook_endpoint_not_found`; UnavailableError */
 export async function ownEndpoint(endpoints: Endpoints, owner: EndpointOwner, id: string): Promise<EndpointDocument> {

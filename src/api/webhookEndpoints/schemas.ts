@@ -2,7 +2,7 @@ import { type DisabledBy, LONGEST_DESCRIPTION } from '../../domain/webhookEndpoi
 import { DECEIVING } from '../../lib/unicodeText.js';
 import { LONGEST_URL } from '../../domain/webhookUrl.js';
 import { ALL_ENTRY_TYPES } from '../../projections/feed/entryTypes.js';
-import type { EndpointDocument } from '../../projections/webhookEndpoints.js';
+import type { EndpointRow } from '../../ops/webhooks/webhookRows.js';
 import type { Schema } from '../pipeline/route.js';
 import { entity } from '../representation/schemas.js';
 
@@ -50,7 +50,7 @@ const FIELDS = {
   },
   disabled_at: { type: ['string', 'null'], format: 'date-time', description: 'null where it is not disabled.' },
   created_at: { type: 'string', format: 'date-time' },
-} as const satisfies Readonly<Record<string, Schema>>;
+} as const satisfies Readonly<Record<keyof EndpointRow, Schema>>;
 
 const SECRET = {
   type: 'string',
@@ -113,17 +113,3 @@ export const attemptExample = {
   duration_ms: 87,
   next_at: '2026-05-04T12:30:06.120Z',
 };
-
-export function endpointEntity(endpoint: EndpointDocument): Readonly<Record<keyof typeof FIELDS, unknown>> {
-  const { endpoint_id: id, url, types, description, state, disabled_by, disabled_at, created_at } = endpoint;
-  return {
-    id,
-    url,
-    types,
-    description,
-    disabled: state === 'disabled',
-    disabled_by: disabled_by ?? null,
-    disabled_at: disabled_at ?? null,
-    created_at,
-  };
-}

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
+import { systemMs } from '../../lib/world.js';
 import type { Engines } from '../../ports/engines.js';
 import { twilioCallbacks } from '../../providers/notifications/callbacks.js';
 import { openLedger } from '../../providers/notifications/ledger.js';
@@ -42,6 +43,6 @@ async function twilioRoutes({ config, engines, logger, now }: WebhookRouterDeps)
   const { twilio, publicUrl } = config;
   if (twilio === undefined || publicUrl === undefined) return [];
   const read = await twilioCallbacks(twilio, publicUrl);
-  const ledger = await openLedger(engines.store.records, Date.now, logger);
+  const ledger = await openLedger(engines.store.records, systemMs, logger);
   return twilioWebhookRoutes({ events: engines.events, now, logger, read, ledger });
 }

@@ -1,23 +1,25 @@
 import { Command } from 'commander';
-import { csvLine } from '../../ops/exports/csv.js';
+import { csvWriter } from '../../ops/exports/csv.js';
 import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { type EventView, eventView } from '../../ops/history/eventView.js';
 import { currentTime } from '../../lib/clock.js';
 import { isGiftId, isShortcode } from '../../domain/giftIds.js';
 import { type AccessFilter, type AccessPage, readAccess } from '../../ops/history/accessRecords.js';
-import { withLog } from '../engines.js';
+import { personOf } from '../../domain/erasure.js';
+import { giftStream } from '../../domain/gift/events.js';
+import { openPeople } from '../../ops/people/index.js';
+import { type OpenedLog, withLog } from '../engines.js';
 import { giftNamed } from '../giftNamed.js';
-import { cliAccess, outputOptions } from '../exports.js';
+import { type CsvFlags, cliAccess, outputOptions } from '../exports.js';
 import { examples, jsonLine, tableLines } from '../output.js';
-import { type Terminal, usageFailure, writeLines } from '../terminal.js';
+import { type Terminal, usageFailure, writeLines, writeText } from '../terminal.js';
 import { startOfDay } from '../../lib/writtenTime.js';
 
-interface AccessFlags extends AccessFilter {
+interface AccessFlags extends AccessFilter, CsvFlags {
   readonly day?: string;
   readonly from?: string;
   readonly to?: string;
   readonly json?: true;
-  readonly csv?: true;
 }
 
 export function auditAccessCommand(terminal: Terminal): Command {
@@ -42,7 +44,7 @@ export function auditAccessCommand(terminal: Terminal): Command {
 
 async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> {
   const { from, to } = daysOf(flags);
-  const { person, who, json, csv, ...rest } = flags;
+  const { person, who, json, csv: isCsv, excel, ...rest } = flags;
   if (rest.gift !== undefined && !isGiftId(rest.gift) && !isShortcode(rest.gift))
     throw usageFailure("--gift: give a gift's id or shortcode");
   await withLog(terminal, async (opened) => {
@@ -57,25 +59,36 @@ async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> 
       terminal.signal.throwIfAborted();
       left += records.length;
     }
+    if (left === 0) await refuseUnknown(opened, person, gift);
     await cliAccess(events).shown('gift audit access', requested, { personal: false, reason: null }, left);
-    if (csv === true) await writeLines(terminal.stdout, [csvLine(EVENT_COLUMNS)]);
-    let heading = csv !== true && json !== true;
+    const csv = csvWriter(EVENT_COLUMNS, { excel });
+    if (isCsv === true) await writeText(terminal.stdout, csv.heading);
+    let heading = isCsv !== true && json !== true;
     for await (const { records } of read()) {
       const views = records.slice(0, left).map((event) => eventView(event, { personal: false }));
       left -= views.length;
       if (json === true) await writeLines(terminal.stdout, views.map(jsonLine));
-      else if (csv === true)
-        await writeLines(
-          terminal.stdout,
-          views.map((view) => csvLine(eventRow(view))),
-        );
+      else if (isCsv === true) await writeText(terminal.stdout, views.map((view) => csv.line(eventRow(view))).join(''));
       else if (views.length > 0 || (heading && left === 0)) {
-        await writeLines(terminal.stdout, tableOf(views).slice(heading ? 0 : 2));
+        const { columns } = terminal.stdout;
+        const lines = tableOf(views, columns);
+        // On a terminal each page is a table of its own: one may fit where another has a line for each cell.
+        const more = columns === undefined ? lines.slice(2) : ['', ...lines];
+        await writeLines(terminal.stdout, heading ? lines : more);
         heading = false;
       }
       if (left === 0 && !heading) break;
     }
   });
+}
+
+/** A misspelled id is refused: an empty answer would say that nobody saw anything. @throws CommandFailure */
+async function refuseUnknown(opened: OpenedLog, person: string | undefined, gift: string | undefined): Promise<void> {
+  const unknown = 'is not known, and no record of this time is about it';
+  if (person !== undefined && !(await openPeople(opened).isKnown(personOf(person))))
+    throw usageFailure(`--person: ${JSON.stringify(person.slice(0, 100))} ${unknown}`);
+  if (gift !== undefined && (await opened.events.read(giftStream(gift), { limit: 1 })).length === 0)
+    throw usageFailure(`--gift: ${gift} ${unknown}`);
 }
 
 /** @throws CommandFailure */
@@ -92,7 +105,7 @@ function daysOf({ day, from, to }: AccessFlags): { readonly from: string; readon
   return { from: first, to: last };
 }
 
-function tableOf(views: readonly EventView[]): string[] {
+function tableOf(views: readonly EventView[], columns: number | undefined): string[] {
   return tableLines(
     ['when', 'who', 'client', 'type', 'what', 'asked', 'personal', 'reason', 'records'],
     views.map(({ at, by, type, data }) => {
@@ -115,5 +128,6 @@ function tableOf(views: readonly EventView[]): string[] {
         count,
       ];
     }),
+    columns,
   );
 }

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { Terminal } from '../terminal.js';
 import { auditAccessCommand } from './access.js';
 import { auditCheckCommand } from './check.js';
+import { auditEvidenceCommand } from './evidence.js';
 import { auditKeyCommand } from './key.js';
 import { auditProveCommand } from './prove.js';
 import { auditRedemptionsCommand } from './redemptions.js';
@@ -22,5 +23,6 @@ export function auditCommand(terminal: Terminal): Command {
     .addCommand(auditCheckCommand(terminal))
     .addCommand(auditVerifyCommand(terminal))
     .addCommand(auditKeyCommand(terminal))
+    .addCommand(auditEvidenceCommand(terminal))
     .addHelpText('after', examples('gift audit redemptions --from 2026-05-01 --to 2026-05-31 --merchant m1 > may.csv'));
 }

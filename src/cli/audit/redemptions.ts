@@ -10,17 +10,17 @@ import type { LogRange } from '../../ops/ranges/range.js';
 import type { Position } from '../../ports/eventStore.js';
 import { shareOf } from '../../runtime/coordination/index.js';
 import { withLog } from '../engines.js';
-import { CSV_RULE, cliAccess, outputOptions, reasonOf } from '../exports.js';
+import { CSV_RULE, type CsvFlags, cliAccess, LOCAL_DAY_RULE, outputOptions, reasonOf } from '../exports.js';
 import { type Goal, progressBar } from '../progress.js';
 import { type RangeFlags, describeRange, rangeOf, rangeOptions } from '../ranges.js';
 import { interrupted, type Terminal, writeText } from '../terminal.js';
+import { zoneOf } from '../times.js';
 import { requestedFilter, filterOptions } from './filters.js';
 
-interface RedemptionFlags extends RangeFlags {
+interface RedemptionFlags extends RangeFlags, CsvFlags {
   readonly after?: string;
   readonly reason?: string;
   readonly json?: true;
-  readonly csv?: true;
 }
 
 export function auditRedemptionsCommand(terminal: Terminal): Command {
@@ -36,6 +36,7 @@ export function auditRedemptionsCommand(terminal: Terminal): Command {
       'after',
       `
 In CSV the columns from location_name on are for people: names are those of the day. ${CSV_RULE}
+${LOCAL_DAY_RULE}
 
 An export that was broken off is gone on with by --after and the position in its last whole line; one that is cut off in the middle is dropped.
 
@@ -61,7 +62,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
       viewing,
     );
     const progress = progressBar(terminal.stderr, { doing: 'exporting', unit: 'records' });
-    const csv = redemptionCsv(events);
+    const csv = redemptionCsv(events, { zone: zoneOf(flags.timeZone), excel: flags.excel });
     const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> =>
       flags.json === true ? records.map((record) => `${JSON.stringify(record)}\n`).join('') : csv.lines(records);
     const toTerminal = (terminal.stdout as { readonly isTTY?: boolean }).isTTY === true;

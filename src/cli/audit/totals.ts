@@ -5,7 +5,7 @@ import type { LogRange } from '../../ops/ranges/range.js';
 import { type Sums, type TotalRow, foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
 import { pounds } from '../../domain/money.js';
 import { type OpenedStores, withStores } from '../engines.js';
-import { CSV_RULE, cliAccess, outputOptions, reasonOf } from '../exports.js';
+import { CSV_RULE, type CsvFlags, cliAccess, outputOptions, reasonOf } from '../exports.js';
 import { jsonLine, tableLines } from '../output.js';
 import { type Progress, progressBar } from '../progress.js';
 import { type RangeFlags, describeRange, rangeOf, rangeOptions } from '../ranges.js';
@@ -13,11 +13,10 @@ import { CommandFailure, interrupted, type Terminal, writeLines } from '../termi
 import { zoneOf } from '../times.js';
 import { requestedFilter, filterOptions } from './filters.js';
 
-interface TotalsFlags extends RangeFlags {
+interface TotalsFlags extends RangeFlags, CsvFlags {
   readonly check?: true;
   readonly reason?: string;
   readonly json?: true;
-  readonly csv?: true;
 }
 
 export function auditTotalsCommand(terminal: Terminal): Command {
@@ -67,7 +66,7 @@ async function runTotals(terminal: Terminal, flags: TotalsFlags): Promise<void> 
         flags.json === true
           ? jsonOf(rows, range, check)
           : flags.csv === true
-            ? await totalsCsv(opened.events, rows, range)
+            ? await totalsCsv(opened.events, rows, range, flags)
             : tableOf(rows, range, terminal.stdout.columns),
       );
       if (check === undefined) return;
@@ -116,6 +115,8 @@ function tableOf(rows: readonly TotalRow[], range: LogRange, columns: number | u
     'merchant',
     'issued',
     '£',
+    'replaced',
+    '£',
     'redeemed',
     '£',
     'unredeemed',
@@ -128,7 +129,13 @@ function tableOf(rows: readonly TotalRow[], range: LogRange, columns: number | u
     '£',
   ];
   const cells = [...rows.map((row) => [row.day, row.merchant_id, ...shown(row)]), ['all', '', ...shown(sumOf(rows))]];
-  return [describeRange(range), '', ...tableLines(headings, cells, columns)];
+  return [
+    describeRange(range),
+    '',
+    ...tableLines(headings, cells, columns),
+    '',
+    'by location: gift audit redemptions --merchant MERCHANT --csv has a line for each redemption, with its location',
+  ];
 }
 
 function shown(sums: Readonly<Sums>): Cell[] {

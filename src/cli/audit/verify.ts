@@ -1,17 +1,15 @@
 /** `gift audit verify` (docs/evidence.md#verifying-a-log). */
 import { Command } from 'commander';
-import {
-  EvidenceError,
-  type LogVerification,
-  noteVerifier,
-  openTileFolder,
-  verifyLog,
-} from '../../ops/evidence/index.js';
+import { appendEvent } from '../../commands/transact.js';
+import { type LogVerified, verificationStream } from '../../domain/logVerified.js';
+import { EvidenceError, noteVerifier, openTileFolder, verifyLog } from '../../ops/evidence/index.js';
 import { currentTime } from '../../lib/clock.js';
+import type { EventStore } from '../../ports/eventStore.js';
 import { findSealKeys } from '../../service/keys.js';
 import { treeDir } from '../../service/tree.js';
+import { commandLineCaller } from '../caller.js';
 import { withLog } from '../engines.js';
-import { outputOptions } from '../exports.js';
+import { outputOptions, recordIfPossible } from '../exports.js';
 import { inputFiles, notStandard } from '../fileNames.js';
 import { retainedHeads, verifierOf, witnessesOf } from './heads.js';
 import { examples, jsonLine } from '../output.js';
@@ -33,7 +31,7 @@ export function auditVerifyCommand(terminal: Terminal): Command {
       .summary('hold every event of the log against every head that was signed over it')
       .description(
         `Reads the whole log, also while the service goes on, and changes no event. Every head that was signed over the log must be of these events: those in the log, the last in SEAL_DIR, the last word of each witness of SEAL_WITNESSES, the last of the log that this one was copied from, and those given.
-Names the first event that was altered, removed, inserted, exchanged or cut off at the end. Exit code 1 where anything is not as it was signed.
+Names the first event that was altered, removed, inserted, exchanged or cut off at the end. Exit code 1 where anything is not as it was signed. A log that is as it was signed gets a record of who verified it.
 A thief with access to the log and SEAL_KEY can sign another one: only a head that was kept elsewhere, or a witness' last word, finds that.`,
       )
       .option(
@@ -62,7 +60,7 @@ A thief with access to the log and SEAL_KEY can sign another one: only a head th
 async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }: VerifyFlags): Promise<void> {
   const retained = await retainedHeads(terminal, checkpoint);
   const verifiers = key.map((one) => verifierOf('--key', one, noteVerifier));
-  const { report, fault, lines } = await withLog(terminal, async ({ config, stored }) => {
+  const { report, fault, lines } = await withLog(terminal, async ({ config, events, stored }) => {
     const keys = findSealKeys(config);
     if (keys === undefined && verifiers.length === 0)
       await writeLines(terminal.stderr, ['gift: neither SEAL_KEY nor --key is there: signatures are not verified']);
@@ -87,6 +85,7 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
         },
       );
       file?.remove();
+      if (verified.report.agrees) await recordVerified(terminal, events, verified.report);
       return verified;
     } catch (error) {
       if (terminal.signal.aborted)
@@ -106,7 +105,21 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
   if (!report.agrees) throw new CommandFailure(failureOf(report, fault));
 }
 
-function failureOf({ heads }: LogVerification, fault: Awaited<ReturnType<typeof verifyLog>>['fault']): string {
+async function recordVerified(
+  terminal: Terminal,
+  log: EventStore,
+  { events, verified_heads }: Verified['report'],
+): Promise<void> {
+  const event: LogVerified = { type: 'LogVerified', data: { events, verified_heads } };
+  const context = { by: commandLineCaller(), now: currentTime() };
+  await recordIfPossible(terminal, 'verification', async () =>
+    appendEvent(log, verificationStream(log.logId), event, 'any', context),
+  );
+}
+
+type Verified = Awaited<ReturnType<typeof verifyLog>>;
+
+function failureOf({ heads }: Verified['report'], fault: Verified['fault']): string {
   if (fault === undefined)
     return heads === 0
       ? 'nothing was signed over this log: repeat it once the service has signed a head, or give one that was kept elsewhere with --checkpoint'

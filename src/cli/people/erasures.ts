@@ -72,7 +72,7 @@ async function runErase(terminal: Terminal, user: string | undefined, flags: Era
 async function confirm(terminal: Terminal, opened: OpenedStores, person: Person, reason: string): Promise<void> {
   const record = await openPeople(opened).record(person, opened.store.records);
   await cliAccess(opened.events).shown('gift people erase', { person: record.person }, { personal: false, reason }, 1);
-  await writeLines(terminal.stderr, recordLines(record));
+  await writeLines(terminal.stderr, recordLines(record, terminal.stderr.columns));
   if (!(await isAnsweredYes(terminal, `erase ${record.person} for good? It can't be undone.`)))
     throw new CommandFailure('not confirmed: nothing was done');
 }

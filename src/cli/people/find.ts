@@ -4,7 +4,7 @@ import { personOf } from '../../domain/erasure.js';
 import { findGifts, type FoundPerson, openPeople, SEARCH } from '../../ops/people/index.js';
 import { refuseOtherKeys, withStores } from '../engines.js';
 import { cliAccess, neededReason, outputOptions } from '../exports.js';
-import { giftTable, NEXT_COMMANDS, type FoundGifts } from '../foundGifts.js';
+import { giftTable, nextCommands, type FoundGifts } from '../foundGifts.js';
 import { examples, jsonLine } from '../output.js';
 import { throwDescribed } from '../refusals.js';
 import { CommandFailure, type Terminal, writeLines } from '../terminal.js';
@@ -37,7 +37,7 @@ export function findCommand(terminal: Terminal): Command {
 async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
   const reason = neededReason(flags.reason, 'find');
   const { by, text } = await requestedSearch(terminal, SEARCH.peopleBy, flags);
-  const showsGifts = flags.json !== true && (by === 'phone' || by === 'username');
+  const showsGifts = flags.json !== true && (by === 'phone_number' || by === 'username');
   const { people, has_more, gifts } = await withStores(
     terminal,
     async (opened) => {
@@ -78,5 +78,5 @@ function giftsOf(person: string, { gifts, count }: FoundGifts, columns: number |
   if (gifts.length === 0) return ['no gifts'];
   const more = count - gifts.length;
   const earlier = more === 0 ? [] : [`${more} earlier ones: gift gifts find --person ${person} --reason …`];
-  return [...giftTable(gifts, columns), ...earlier, '', NEXT_COMMANDS];
+  return [...giftTable(gifts, columns), ...earlier, '', ...nextCommands(columns)];
 }

@@ -6,6 +6,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { openPeople, type PersonRecord } from '../../ops/people/index.js';
 import { findHashKey } from '../../service/keys.js';
 import type { OpenedLog } from '../engines.js';
+import { textLines } from '../output.js';
 import { orStandardInput, type Terminal, usageFailure } from '../terminal.js';
 
 export interface PersonFlags {
@@ -48,11 +49,11 @@ export function hashOf({ config }: Pick<OpenedLog, 'config'>): KeyedHash {
 }
 
 /** A line for the person, and one for each part. */
-export function recordLines({ person, erased_at, parts }: PersonRecord): string[] {
+export function recordLines({ person, erased_at, parts }: PersonRecord, columns: number | undefined): string[] {
   return [
     `${person}${erased_at === null ? '' : `: erased at ${erased_at}`}`,
-    ...parts.map(
-      ({ part, where, why, until, records }) => `${part}: ${records.length} in ${where}; ${why}; kept ${until}`,
+    ...parts.flatMap(({ part, where, why, until, records }) =>
+      textLines(`${part}: ${records.length} in ${where}; ${why}; kept ${until}`, columns),
     ),
   ];
 }

@@ -21,7 +21,10 @@ export function showCommand(terminal: Terminal): Command {
     .action(async (user: string | undefined, flags: PersonFlags) => {
       const record = await recordOf(terminal, 'show', user, flags);
       const parts = record.parts.map(({ records, ...part }) => ({ ...part, count: records.length }));
-      await writeLines(terminal.stdout, flags.json === true ? [jsonLine({ ...record, parts })] : recordLines(record));
+      await writeLines(
+        terminal.stdout,
+        flags.json === true ? [jsonLine({ ...record, parts })] : recordLines(record, terminal.stdout.columns),
+      );
     });
 }
 

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { ticks } from '../../lib/world.js';
 import { AlteredEventError } from '../../ports/unavailable.js';
 import { buildOf, buildText, maintenance, type Progress } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
@@ -91,7 +92,7 @@ async function rebuildOne(
   run: Maintaining,
   uncheckedLog: boolean,
 ): Promise<void> {
-  const startedAt = performance.now();
+  const startedAt = ticks();
   const [started] = await run.order('rebuild', { names: [name], uncheckedLog }, 'interrupted; nothing was changed');
   if (started === undefined) throw new Error(`${name}: the order has no build`);
   const { target, from } = started;
@@ -115,14 +116,14 @@ async function rebuildOne(
     if ((await maintenance.rebuildOf(store, name))?.value.target !== target)
       return { active: await store.active(name) };
     await run.lead();
-    if (performance.now() - saidAt < LINE_MS) return undefined;
-    saidAt = performance.now();
+    if (ticks() - saidAt < LINE_MS) return undefined;
+    saidAt = ticks();
     await run.say('swapping', buildOf(target));
     return undefined;
   }, `interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
   if (active !== target) throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
   const resumed = started.resumed || run.hasWaited;
-  const seconds = (performance.now() - startedAt) / 1_000;
+  const seconds = (ticks() - startedAt) / 1_000;
   const previous = from === null ? null : buildOf(from);
   const events = last?.events ?? null;
   await run.say('done', { ...buildOf(target), previous, resumed, events, seconds: inTenths(seconds) });

@@ -1,9 +1,9 @@
 /** How subcommands request maintenance, watch it, and carry it out where no other process does. */
-import { randomUUID } from 'node:crypto';
 import pino from 'pino';
 import { pause } from '../../lib/async/pause.js';
 import { resources } from '../../lib/async/resources.js';
 import { currentTime } from '../../lib/clock.js';
+import { randomUUID, ticks } from '../../lib/world.js';
 import { findSealKeys } from '../../service/keys.js';
 import { maintenanceTools } from '../../service/projector/inProcess.js';
 import { diskRemedy } from '../../service/startFailure.js';
@@ -167,7 +167,7 @@ export class Maintaining {
         lost = error;
       }
       if (signal.aborted) throw interrupted(whenInterrupted);
-      const now = performance.now();
+      const now = ticks();
       if (lost === undefined) lostAt = undefined;
       else {
         if (lostAt === undefined && !json)

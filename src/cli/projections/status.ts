@@ -14,7 +14,8 @@ import { outwardState } from '../../ops/outward/outwardWork.js';
 import { openServiceStatus } from '../../ops/status/serviceStatus.js';
 import { describeFailing } from '../../runtime/supervision/followers.js';
 import { withStores } from '../engines.js';
-import { examples, jsonLine, printable, tableLines } from '../output.js';
+import { examples, jsonLine, tableLines, textLines } from '../output.js';
+import { describeTime } from '../progress.js';
 import { heldLines } from '../outward.js';
 import { type Terminal, writeLines } from '../terminal.js';
 
@@ -37,69 +38,84 @@ can't look healthy. Takes two seconds.`,
           const { held } = await outwardState(events);
           const waits =
             json === true && held !== undefined ? [jsonLine({ kind: 'outward_work', held })] : heldLines(held);
-          await writeLines(terminal.stdout, [...(json === true ? found.map(jsonLine) : wordsOf(found)), ...waits]);
+          await writeLines(terminal.stdout, [
+            ...(json === true ? found.map(jsonLine) : statusLines(found, terminal.stdout.columns)),
+            ...waits,
+          ]);
         },
         { onlyReads: true },
       );
     });
 }
 
-function wordsOf(found: readonly StatusEntry[]): string[] {
+function statusLines(found: readonly StatusEntry[], columns: number | undefined): string[] {
   const models = found.filter((one): one is ReadModelStatus => one.kind === 'projection');
   const processes = found.filter((one): one is ProcessManagerStatus => one.kind === 'process');
   const parts = found.filter((one): one is FailingPart => one.kind === 'part');
-  const lag = ({ lag_events, lag_exact, lag_seconds }: ReadModelStatus | ProcessManagerStatus): [string, string] => [
-    `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')}`,
-    lag_seconds === null ? '?' : `${lag_seconds.toFixed(1)} s`,
+  const behind = ({ lag_events, lag_exact, lag_seconds }: ReadModelStatus | ProcessManagerStatus): string =>
+    `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')} (${lag_seconds === null ? '?' : describeLag(lag_seconds)})`;
+  const texts = [
+    ...invalidTexts(models, processes),
+    ...lastHolderTexts(models, processes),
+    ...parts.map(
+      ({ name, process, ...health }) =>
+        `${name} of ${process} ${describeFailing({ failures: health.failures, since: health.since ?? undefined, why: health.why ?? undefined })}`,
+    ),
+    ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : [rebuildText(name, rebuild)])),
+    ...models.flatMap((one) => (one.served === null ? [] : [servedText(one, one.served)])),
   ];
-  const holder = (one: ReadModelStatus | ProcessManagerStatus): string => one.holder ?? 'no process';
+  const previous = models.flatMap((one) =>
+    [one.previous, one.previous_release].flatMap((build) => (build === null ? [] : [previousText(one, build)])),
+  );
   return [
     ...tableLines(
-      ['read model', 'version', 'in use', 'position', 'behind', 'for', 'events/s', 'quarantined', 'kept up to date by'],
+      ['read model', 'version', 'position', 'behind', 'events/s', 'quarantined'],
       models.map((one) => [
         one.name,
-        versionText(one),
-        one.in_use ? 'yes' : 'no',
+        `${versionText(one)}${one.in_use ? '' : ', not in use'}`,
         one.position ?? 'none',
-        ...lag(one),
+        behind(one),
         one.per_second,
         one.quarantined,
-        holder(one),
       ]),
+      columns,
     ),
+    ...holderTexts('kept up to date by', models).flatMap((text) => textLines(text, columns)),
     '',
     ...tableLines(
-      ['process manager', 'position', 'behind', 'for', 'events/s', 'in flight', 'parked', 'run by'],
+      ['process manager', 'position', 'behind', 'events/s', 'in flight', 'parked'],
       processes.map((one) => [
         one.name,
         one.position ?? 'none',
-        ...lag(one),
+        behind(one),
         one.per_second,
         one.in_flight,
         one.parked,
-        holder(one),
       ]),
+      columns,
     ),
-    ...invalidTexts(models, processes),
-    ...lastHolderLines(models, processes),
-    ...parts.flatMap(({ name, process, ...health }) => [
-      '',
-      printable(
-        `${name} of ${process} ${describeFailing({ failures: health.failures, since: health.since ?? undefined, why: health.why ?? undefined })}`,
-      ),
-    ]),
-    ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : ['', rebuildText(name, rebuild)])),
-    ...models.flatMap((one) => (one.served === null ? [] : ['', servedText(one, one.served)])),
-    ...models.flatMap((one) =>
-      [one.previous, one.previous_release].flatMap((build) => (build === null ? [] : [previousText(one, build)])),
-    ),
+    ...holderTexts('run by', processes).flatMap((text) => textLines(text, columns)),
+    ...texts.flatMap((text) => ['', ...textLines(text, columns)]),
+    ...previous.flatMap((text) => textLines(text, columns)),
   ];
+}
+
+const describeLag = (seconds: number): string =>
+  seconds < 60 ? `${seconds.toFixed(1)} s` : describeTime(seconds * 1_000);
+
+/** Which process works on which of them; where all have the same one, they are not named. */
+function holderTexts(does: string, all: readonly (ReadModelStatus | ProcessManagerStatus)[]): string[] {
+  const holders = [...new Set(all.map(({ holder }) => holder))];
+  return holders.map((holder) => {
+    const names = all.filter((one) => one.holder === holder).map(({ name }) => name);
+    return `${does} ${holder ?? 'no process'}${holders.length === 1 ? '' : `: ${names.join(', ')}`}`;
+  });
 }
 
 /** Warnings about invalid positions. Process managers share one position, which is named once. */
 function invalidTexts(models: readonly ReadModelStatus[], processes: readonly ProcessManagerStatus[]): string[] {
   const absent = (of: string, position: string): string =>
-    printable(`${of}: the stored position ${position} is not a position in this log and counts as absent`);
+    `${of}: the stored position ${position} is not a position in this log and counts as absent`;
   const texts = models.flatMap(({ name, invalid_position: own, served }) => {
     const invalid = own ?? served?.invalid_position ?? null;
     return invalid === null ? [] : [`${absent(name, invalid)}: a process with the role projector builds it anew`];
@@ -107,10 +123,10 @@ function invalidTexts(models: readonly ReadModelStatus[], processes: readonly Pr
   const [managers] = processes;
   const checkpoint = managers?.invalid_position ?? null;
   if (checkpoint !== null) texts.push(`${absent('process managers', checkpoint)}: the log is read from its beginning`);
-  return texts.length === 0 ? [] : ['', ...texts];
+  return texts;
 }
 
-function lastHolderLines(models: readonly ReadModelStatus[], processes: readonly ProcessManagerStatus[]): string[] {
+function lastHolderTexts(models: readonly ReadModelStatus[], processes: readonly ProcessManagerStatus[]): string[] {
   const led = [
     ['the read models', models],
     ['the process managers', processes],
@@ -125,10 +141,7 @@ function lastHolderLines(models: readonly ReadModelStatus[], processes: readonly
           ? ', and has ended'
           : '';
     return [
-      '',
-      printable(
-        `no process leads ${what}${last.since === null ? '' : ` since ${last.since}`}: ${last.process} had led them last${alive}`,
-      ),
+      `no process leads ${what}${last.since === null ? '' : ` since ${last.since}`}: ${last.process} had led them last${alive}`,
     ];
   });
 }
@@ -167,7 +180,7 @@ function servedText(
     !later && builder === null && holder !== null
       ? ', which starts once no process of the earlier release leads: end those'
       : '';
-  return printable(`${name}: readers use ${buildText(served)} ${ends}${starts}; ${kept}`);
+  return `${name}: readers use ${buildText(served)} ${ends}${starts}; ${kept}`;
 }
 
 function rebuildText(
@@ -188,7 +201,5 @@ function rebuildText(
         ? `; no process builds it: gift projections rebuild ${name} goes on, --abort ends it`
         : '; no projector runs that takes it over'
       : `, by ${holder}`;
-  return printable(
-    `${name}: ${kind} to ${versionText({ version, build })} is ${state}${far}${pace}${who}; asked for by ${by} at ${at}${reason === null ? '' : `: ${reason}`}`,
-  );
+  return `${name}: ${kind} to ${versionText({ version, build })} is ${state}${far}${pace}${who}; asked for by ${by} at ${at}${reason === null ? '' : `: ${reason}`}`;
 }

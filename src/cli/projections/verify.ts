@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { ticks } from '../../lib/world.js';
 import { maintenance, MAX_REPAIRS, type Order } from '../../runtime/readmodels/index.js';
 import { repairRequest } from '../../ops/readmodels/orders.js';
 import { inTenths } from '../../lib/inTenths.js';
@@ -101,7 +102,7 @@ async function verifyOne(
   run: Maintaining,
   sample: number | undefined,
 ): Promise<Verification> {
-  const startedAt = performance.now();
+  const startedAt = ticks();
   let lineAt = startedAt;
   let page = 0;
   const request = sample === undefined ? {} : { sample };
@@ -113,12 +114,12 @@ async function verifyOne(
         await run.say('difference', { id: document, kind, served_at, log_at, fields });
         await run.write(...differenceLines(name, one));
       }
-    if (step === null || state !== 'running' || performance.now() - lineAt < LINE_MS) return;
-    lineAt = performance.now();
+    if (step === null || state !== 'running' || ticks() - lineAt < LINE_MS) return;
+    lineAt = ticks();
     if (step.step === 'fold') await run.say('folding', progressShown(step.progress));
     if (step.step === 'compare') await run.say('comparing', { documents: step.documents });
   });
-  const seconds = inTenths((performance.now() - startedAt) / 1_000);
+  const seconds = inTenths((ticks() - startedAt) / 1_000);
   const { found: _, ...counts } = result;
   const { documents, differences, unsettled, behind } = counts;
   await run.say('done', { ...counts, seconds });

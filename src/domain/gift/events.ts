@@ -15,6 +15,7 @@ export const isSomebody = ({ user_id, phone_id }: Receiver): boolean => user_id 
 /**
  * The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its position in the purchase.
  * Secret: `receiver.phone_id`. `scheduled`: the receiver must not learn of the gift before `GiftReleased`.
+ * `replacement`: the gift was issued at no charge in place of another one.
  */
 export type GiftIssued = DomainEvent<
   'GiftIssued',
@@ -30,6 +31,7 @@ export type GiftIssued = DomainEvent<
     readonly purchased_at: string;
     readonly expires_on: string;
     readonly scheduled?: true;
+    readonly replacement?: true;
   }
 >;
 
@@ -118,6 +120,21 @@ export type GiftReassigned = DomainEvent<
   }
 >;
 
+/** A gift, and the purchase that it is of. */
+export interface GiftOfPurchase {
+  readonly gift_id: string;
+  readonly transaction_id: string;
+}
+
+/**
+ * Support gave another gift in place of this one, for `reason` (docs/support.md#replaced-gifts). The gift can't be used
+ * any more; a redemption before stays.
+ */
+export type GiftReplaced = DomainEvent<
+  'GiftReplaced',
+  { readonly replaced_by: GiftOfPurchase; readonly reason: string }
+>;
+
 /** The last valid day became `expires_on`. Both dates are UTC. `voucher_expires_at`: null without a voucher. */
 export type GiftExtended = DomainEvent<
   'GiftExtended',
@@ -156,6 +173,7 @@ export type GiftEvent =
   | GiftBlocked
   | GiftUnblocked
   | GiftReassigned
+  | GiftReplaced
   | GiftExtended
   | GiftExpiring
   | GiftExpired

@@ -1,6 +1,6 @@
 import { copyWith } from '../../lib/copyWith.js';
 import type { Aggregate, Happened } from '../decider.js';
-import type { Block, GiftEvent, GiftIssued, VoucherAssigned } from './events.js';
+import type { Block, GiftEvent, GiftIssued, GiftOfPurchase, VoucherAssigned } from './events.js';
 
 export interface RedemptionState {
   readonly id: string;
@@ -26,6 +26,8 @@ export interface IssuedGift {
   /** Blocks in force, in order of time, with the data of their events: reading a ticket needs the key store. */
   readonly blockedBy?: readonly Block[];
   readonly refundId?: string;
+  /** The gift that support gave in place of this one, which is cancelled as long as no redemption is in force. */
+  readonly replacedBy?: GiftOfPurchase;
   /** Time of the last extension (ISO 8601); absent: the gift was never extended. */
   readonly extendedAt?: string;
   /** The last valid days for which `GiftExpiring` and `GiftExpired` were appended. */
@@ -57,7 +59,7 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
         const redemptions = state.redemptions.map((redemption) =>
           redemption.id === event.data.redemption_id ? { ...redemption, redeemed: false } : redemption,
         );
-        return { ...state, status: 'issued', redemptions };
+        return { ...state, status: state.replacedBy === undefined ? 'issued' : 'cancelled', redemptions };
       }
       case 'RedemptionVoided':
         return copyWith(state, { voided: [...(state.voided ?? []), event.data.redemption_id] });
@@ -76,6 +78,11 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
         const { claimedBy: _, claimedAt: __, ...rest } = state;
         return copyWith(rest, { issued: { ...state.issued, receiver: event.data.receiver }, receiverSince: event.at });
       }
+      case 'GiftReplaced':
+        return copyWith(state, {
+          status: state.status === 'redeemed' ? 'redeemed' : 'cancelled',
+          replacedBy: event.data.replaced_by,
+        });
       case 'GiftExtended': {
         const { expires_on, voucher_expires_at } = event.data;
         const extended: IssuedGift = { ...state, issued: { ...state.issued, expires_on }, extendedAt: event.at };

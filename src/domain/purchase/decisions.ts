@@ -100,6 +100,7 @@ export function issueGift(
       purchased_at: purchasedAt,
       expires_on: purchase.expires_on,
       ...(purchase.send_at === undefined || !isSomebody(receiver) ? {} : { scheduled: true }),
+      ...(purchase.replaces === undefined ? {} : { replacement: true }),
     },
   };
 }
@@ -119,14 +120,15 @@ export function* issueGifts(
 
 /**
  * Without `gift_ids` the refund is for all gifts that belong to no refund yet.
- * @throws Refusal `transaction_pending`, `gift_not_in_transaction`, `gift_already_refunded`, `nothing_to_refund` (also
- * for a declined purchase)
+ * @throws Refusal `gift_is_replacement`, `transaction_pending`, `gift_not_in_transaction`, `gift_already_refunded`,
+ * `nothing_to_refund` (also for a declined purchase)
  */
 export function requestRefund(
   state: MadePurchase,
   requested: Omit<RefundRequested['data'], 'gift_ids'> & { readonly gift_ids?: readonly string[] },
 ): RefundRequested[] {
   if (state.refunds.has(requested.refund_id)) return [];
+  if (state.purchase.replaces !== undefined) throw new Refusal('gift_is_replacement');
   if (state.status === 'pending') throw new Refusal('transaction_pending');
   if (state.status === 'declined') throw new Refusal('nothing_to_refund');
   const own = deriveGiftIds(state.purchase.seed, state.purchase.receivers.length).map(({ gift_id }) => gift_id);

@@ -2,6 +2,7 @@
 import type { PaymentMethod } from '../account.js';
 import type { SealedText } from '../../lib/seal.js';
 import type { DomainEvent } from '../decider.js';
+import type { GiftOfPurchase } from '../gift/events.js';
 import type { ReversalEvent } from './disputes.js';
 import type { RefundEvent } from './refund.js';
 import type { SendingEvent } from './sending.js';
@@ -18,7 +19,9 @@ export interface PurchaseReceiver {
  * Secret: `seed` (32 random bytes, hexadecimal, from which ids are derived), `receivers[].phone_id`. Personal:
  * `message`, sealed. `sale_price` and `total` are pence; `expires_on` is the last valid day (UTC). `send_at` (ISO 8601,
  * UTC): when receivers are to be notified; absent: at once. `reference_id`: the caller's own name for the purchase,
- * which is not personal by contract (docs/api/purchases.md#buy-gifts).
+ * which is not personal by contract (docs/api/purchases.md#buy-gifts). `replaces`: support gives the gift at no charge,
+ * for `reason` (docs/support.md#replaced-gifts); `total` is 0, `client_id` the client that bought the replaced
+ * one, `voided` as in a refund.
  */
 export type GiftsPurchased = DomainEvent<
   'GiftsPurchased',
@@ -37,6 +40,8 @@ export type GiftsPurchased = DomainEvent<
     readonly receivers: readonly PurchaseReceiver[];
     readonly send_at?: string;
     readonly reference_id?: string;
+    readonly replaces?: GiftOfPurchase & { readonly client_id?: string; readonly voided?: true };
+    readonly reason?: string;
   }
 >;
 

@@ -2,6 +2,7 @@
  * Pauses that end together, at beats of the thread. A thread at rest wakes once for all that polls in it, since waking
  * it costs more than most polls.
  */
+import { after, endTimer, perWorld, sharedTicks, type Timer } from '../world.js';
 import { pause } from './pause.js';
 
 const BEAT_MS = 250;
@@ -12,14 +13,15 @@ interface Waiter {
   readonly keepsAlive: boolean;
 }
 
-/** Waiters of this thread by the number of their beat. */
-const waiting = new Map<number, Set<Waiter>>();
-let timer: NodeJS.Timeout | undefined;
-/** The beat that the timer is set for. */
-let next = Number.POSITIVE_INFINITY;
+interface Beats {
+  /** Waiters of this thread by the number of their beat. */
+  readonly waiting: Map<number, Set<Waiter>>;
+  timer: Timer | undefined;
+  /** The beat that the timer is set for. */
+  next: number;
+}
 
-/** Milliseconds by a clock that never goes back, the same in all threads, so that their beats coincide. */
-const now = (): number => performance.timeOrigin + performance.now();
+const beatsOfThread = perWorld((): Beats => ({ waiting: new Map(), timer: undefined, next: Number.POSITIVE_INFINITY }));
 
 const beatAt = (time: number): number => Math.round(time / BEAT_MS);
 
@@ -29,8 +31,8 @@ const beatAt = (time: number): number => Math.round(time / BEAT_MS);
  */
 function endOf(ms: number): number {
   const step = 2 ** Math.floor(Math.log2(Math.max(1, Math.round(ms / BEAT_MS))));
-  const last = Math.floor(beatAt(now() + ms) / step) * step;
-  return last > beatAt(now()) ? last : last + step;
+  const last = Math.floor(beatAt(sharedTicks() + ms) / step) * step;
+  return last > beatAt(sharedTicks()) ? last : last + step;
 }
 
 /**
@@ -69,6 +71,7 @@ export function everyBeats(ms: number, work: () => void): () => void {
 }
 
 function enter(ms: number, waiter: Waiter): () => void {
+  const { waiting } = beatsOfThread();
   const beat = endOf(ms);
   const together = waiting.get(beat) ?? new Set();
   waiting.set(beat, together.add(waiter));
@@ -81,21 +84,23 @@ function enter(ms: number, waiter: Waiter): () => void {
 }
 
 function setTimer(): void {
-  const first = Math.min(...waiting.keys());
-  if (first !== next) {
-    clearTimeout(timer);
+  const beats = beatsOfThread();
+  const first = Math.min(...beats.waiting.keys());
+  if (first !== beats.next) {
+    endTimer(beats.timer);
     // The thread was busy, where the beat is over: Node warns of a negative wait.
-    timer = first === Number.POSITIVE_INFINITY ? undefined : setTimeout(beat, Math.max(0, first * BEAT_MS - now()));
-    next = first;
+    const ms = Math.max(0, first * BEAT_MS - sharedTicks());
+    beats.timer = first === Number.POSITIVE_INFINITY ? undefined : after(ms, beat);
+    beats.next = first;
   }
-  const keepsAlive = [...waiting.values()].some((waiters) => [...waiters].some((one) => one.keepsAlive));
-  if (keepsAlive) timer?.ref();
-  else timer?.unref();
+  const keepsAlive = [...beats.waiting.values()].some((waiters) => [...waiters].some((one) => one.keepsAlive));
+  if (keepsAlive) beats.timer?.ref();
+  else beats.timer?.unref();
 }
 
 function beat(): void {
-  const present = beatAt(now());
-  next = Number.POSITIVE_INFINITY;
+  const { waiting } = Object.assign(beatsOfThread(), { next: Number.POSITIVE_INFINITY });
+  const present = beatAt(sharedTicks());
   // A busy thread may be late for several beats.
   const over = [...waiting].filter(([due]) => due <= present);
   for (const [due] of over) waiting.delete(due);

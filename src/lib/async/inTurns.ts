@@ -1,3 +1,5 @@
+import { nextTurn } from '../world.js';
+
 /**
  * Shares requests whose answers are outdated at once, such as a log's end: each caller gets the answer to a request
  * made after its call. Calls in one turn of the event loop, or during a running request, share the next request and its
@@ -9,7 +11,7 @@ export function inTurns<T>(ask: () => Promise<T>): () => Promise<T> {
 
   async function start(before: Promise<unknown> | undefined): Promise<T> {
     // Waits for all calls of this turn.
-    await (before ?? new Promise((resolve) => setImmediate(resolve)));
+    await (before ?? nextTurn());
     const answer = ask();
     running = answer.then(ended, ended);
     next = undefined;

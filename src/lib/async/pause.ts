@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../world.js';
 
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
-  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
+  await sleep(ms, { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
 }

@@ -1,5 +1,5 @@
 /** Long synchronous work in slices of a few milliseconds, between which the event loop turns. */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nextTurn, ticks } from '../world.js';
 
 const SLICE_MS = 5;
 /** Milliseconds of a slice of work with lower priority than answers, such as folds. */
@@ -13,15 +13,15 @@ export interface Slices {
 }
 
 export function slices(ms = SLICE_MS): Slices {
-  let began = performance.now();
+  let began = ticks();
   return {
     start() {
-      began = performance.now();
+      began = ticks();
     },
-    due: () => performance.now() - began >= ms,
+    due: () => ticks() - began >= ms,
     async rest() {
       await nextTurn();
-      began = performance.now();
+      began = ticks();
     },
   };
 }

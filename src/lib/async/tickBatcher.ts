@@ -1,4 +1,5 @@
 /** The work of one turn of the event loop is done together at its end: code and data stay in the processor's caches. */
+import { soon } from '../world.js';
 import { LOW_PRIORITY_SLICE_MS, slices } from './slices.js';
 
 export interface TickBatcher<T> {
@@ -31,7 +32,7 @@ export function tickBatcher<T>(take: (items: T[]) => T[] | undefined): TickBatch
   function schedule(): void {
     if (scheduled) return;
     scheduled = true;
-    setImmediate(endTurn);
+    soon(endTurn);
   }
 
   return {

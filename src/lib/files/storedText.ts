@@ -1,7 +1,7 @@
 /** Files that hold one text, such as a key, which is created once and then retained. */
-import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { randomBytes } from '../world.js';
 import { fullOr, linkFile } from './folderErrors.js';
 import { keepOwner } from './keepOwner.js';
 import { syncFolder } from './syncFolder.js';

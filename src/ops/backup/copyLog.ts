@@ -2,7 +2,7 @@
  * CopyLog: copies an event log to another engine, in order, with ids, times and metadata; then seals the source. The
  * target always holds a prefix of the source, so repeating an interrupted copy finishes it.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../../lib/world.js';
 import {
   ConflictError,
   type EventStore,

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from '../../lib/files/syncFolder.js';
+import { randomBytes } from '../../lib/world.js';
 
 export class BackupExistsError extends Error {
   override readonly name = 'BackupExistsError';

@@ -75,6 +75,11 @@ export const FINDINGS = {
     means: 'The service runs otherwise than its settings let one believe.',
     command: `correct it in the service's environment, and ${RESTART}`,
   },
+  reconciliation_differs: {
+    harm: 'money',
+    means: 'What the provider has taken or given back is not what the log says: somebody has paid wrongly.',
+    command: 'gift payments reconcile --day "<day>"',
+  },
   provider_left_alone: {
     harm: 'money',
     means: 'Its work waits, and goes on by itself once it answers; after 24 hours of trouble it is parked.',
@@ -173,7 +178,7 @@ export const FINDINGS = {
   webhook_endpoint_failing: {
     harm: 'partners',
     means: 'Its owner gets no events. They are tried for three days; the owner sees the attempts and mends it.',
-    command: 'curl -H "Authorization: Bearer $OWNER_TOKEN" $API/api/v2/webhook-endpoints/ENDPOINT/attempts',
+    command: 'gift webhooks attempts ENDPOINT',
   },
   webhook_endpoint_disabled: {
     harm: 'partners',

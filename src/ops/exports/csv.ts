@@ -3,6 +3,7 @@
  * formula: ids lose digits, leading zeros go, formulas run. Such a text gets a leading apostrophe, as does every text
  * that starts with an apostrophe: a program always removes one (`withoutMark`). Columns of amounts name the unit.
  */
+import { DEFAULT_ZONE, type TimeZone, timeZone } from '../ranges/times.js';
 
 export type Cell = string | number | boolean | null | undefined;
 
@@ -33,6 +34,32 @@ const ISO_DATE = /^\d{4}-\d\d-\d\d$/;
 /** One line of CSV, without a line feed. */
 export function csvLine(cells: readonly Cell[]): string {
   return cells.map(csvCell).join(',');
+}
+
+/** Without it Excel reads UTF-8 as its machine's code page, and a pound sign is two characters. */
+export const BYTE_ORDER_MARK = '\uFEFF';
+
+export interface CsvOptions {
+  /** Time zone of the column `local_day`; default: Europe/London. */
+  readonly zone?: Pick<TimeZone, 'dayOf'> | undefined;
+  /** Whether the file begins with a byte order mark. */
+  readonly excel?: boolean | undefined;
+}
+
+/** Lines of CSV, each with its line feed. */
+export interface CsvWriter {
+  readonly heading: string;
+  line(cells: readonly Cell[]): string;
+}
+
+/** Writes records with a column `at`; the column `local_day` after it has the day of the time in a time zone. */
+export function csvWriter(columns: readonly string[], { zone = timeZone(DEFAULT_ZONE), excel }: CsvOptions): CsvWriter {
+  const time = columns.indexOf('at');
+  const withDay = (cells: readonly Cell[], day: Cell): Cell[] => cells.toSpliced(time + 1, 0, day);
+  return {
+    heading: `${excel === true ? BYTE_ORDER_MARK : ''}${csvLine(withDay(columns, 'local_day'))}\n`,
+    line: (cells) => `${csvLine(withDay(cells, zone.dayOf(String(cells[time]))))}\n`,
+  };
 }
 
 export const withoutMark = (text: string): string => (text.startsWith(MARK) ? text.slice(1) : text);

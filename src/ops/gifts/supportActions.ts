@@ -3,6 +3,7 @@ import type { CommandContext } from '../../commands/context.js';
 import { extendGift } from '../../commands/extendGift.js';
 import type { Transacted } from '../../commands/transact.js';
 import { type NewReceiver, type ReassignDeps, reassignGift } from '../../commands/reassignGift.js';
+import { replaceGift } from '../../commands/replaceGift.js';
 import { resendGift } from '../../commands/resendGift.js';
 import { supportAction } from '../../commands/supportAction.js';
 import { unredeemForSupport } from '../../domain/supportActions.js';
@@ -14,6 +15,8 @@ export type SupportAction =
   /** The last valid day, `YYYY-MM-DD`. */
   | { readonly name: 'extend'; readonly expiryDate: string }
   | { readonly name: 'unredeem' }
+  /** `voided`: the issuer has made an issued code worthless. */
+  | { readonly name: 'replace'; readonly voided: boolean }
   | { readonly name: 'block' | 'unblock'; readonly ticket?: string | undefined };
 
 export interface SupportOutcome extends Transacted {
@@ -48,6 +51,8 @@ async function run(
       return extendGift(deps, giftId, context, action.expiryDate, reason);
     case 'unredeem':
       return supportAction(deps, giftId, context, ({ gift, payment }) => unredeemForSupport(gift, { payment }, reason));
+    case 'replace':
+      return replaceGift(deps, giftId, context, { voided: action.voided, reason });
     case 'block':
       return blockGift(deps, giftId, context, { ticket: action.ticket, reason });
     case 'unblock':

@@ -45,24 +45,38 @@ const ID_SHOWN = 8;
 /** Events as text. Causes are shown by their numbers in the history; causes outside it by the start of their ids. */
 export function eventBlocks(events: readonly EventView[]): EventBlock[] {
   const numbers = new Map(events.map(({ id }, index) => [id, index + 1]));
-  return events.map(({ type, at, by, request_id, causation_id, data }, index) => {
-    const cause = causation_id === null ? undefined : numbers.get(causation_id);
-    const roles = by.roles === undefined || by.roles.length === 0 ? '' : ` (${by.roles.join(' ')})`;
-    const where = (data as { readonly location_id?: string }).location_id;
-    const circumstances = [
-      by.user === undefined ? '' : `by ${by.user}${roles}`,
-      by.client === undefined ? '' : `through ${by.client}`,
-      where === undefined ? '' : `at ${where}`,
-      request_id === null ? '' : `request ${request_id}`,
-      causation_id === null ? '' : `because of ${cause === undefined ? causation_id.slice(0, ID_SHOWN) : `#${cause}`}`,
-    ]
-      .filter((part) => part !== '')
-      .join(', ');
-    return {
-      head: `#${index + 1}  ${at}  ${type}`,
-      paragraphs: [circumstances, detailsOf(type, data)].filter((text) => text !== ''),
-    };
-  });
+  return events.map((event, index) => ({
+    head: `#${index + 1}  ${event.at}  ${event.type}`,
+    paragraphs: paragraphsOf(event, numbers),
+  }));
+}
+
+/** Events of any streams as text, each with its position and its stream. */
+export function logBlocks(events: readonly EventView[]): EventBlock[] {
+  return events.map((event) => ({
+    head: `${event.position}  ${event.at}  ${event.type}  ${event.stream} #${event.revision}`,
+    paragraphs: paragraphsOf(event),
+  }));
+}
+
+/** @param numbers by which causes are shown */
+function paragraphsOf(
+  { type, by, request_id, causation_id, data }: EventView,
+  numbers?: ReadonlyMap<string, number>,
+): string[] {
+  const cause = causation_id === null ? undefined : numbers?.get(causation_id);
+  const roles = by.roles === undefined || by.roles.length === 0 ? '' : ` (${by.roles.join(' ')})`;
+  const where = (data as { readonly location_id?: string }).location_id;
+  const circumstances = [
+    by.user === undefined ? '' : `by ${by.user}${roles}`,
+    by.client === undefined ? '' : `through ${by.client}`,
+    where === undefined ? '' : `at ${where}`,
+    request_id === null ? '' : `request ${request_id}`,
+    causation_id === null ? '' : `because of ${cause === undefined ? causation_id.slice(0, ID_SHOWN) : `#${cause}`}`,
+  ]
+    .filter((part) => part !== '')
+    .join(', ');
+  return [circumstances, detailsOf(type, data)].filter((text) => text !== '');
 }
 
 function detailsOf(type: string, data: object): string {

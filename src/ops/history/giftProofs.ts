@@ -8,7 +8,7 @@ import { transactionStream } from '../../domain/purchase/events.js';
 import { isOfLaterVersion } from '../../domain/upcasters.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
-import { proveEvents, type Proven, type TileFolder } from '../evidence/index.js';
+import { proveEvents, type TileFolder } from '../evidence/index.js';
 import type { NamedGifts } from './giftHistory.js';
 import { giftsIn, type NamesGifts } from './redactOtherGifts.js';
 
@@ -30,7 +30,7 @@ interface IsShown {
 export async function proveGifts(
   deps: ProofDeps,
   { transactionId, giftIds }: Pick<NamedGifts, 'transactionId' | 'giftIds'>,
-): Promise<Proven | undefined> {
+): ReturnType<typeof proveEvents> {
   const ofGifts = giftIds.flatMap((id) => [giftStream(id), notificationStream(id)]);
   const all: RecordedEvent[] = [];
   await inParallel([transactionStream(transactionId), ...ofGifts], READS_AT_ONCE, async (stream) => {
@@ -45,7 +45,7 @@ export async function proveRedemption(
   deps: ProofDeps,
   giftId: string,
   redemptionId: string,
-): Promise<Proven | undefined> {
+): ReturnType<typeof proveEvents> {
   const life = await deps.stored.read(giftStream(giftId));
   const concerns = ({ type, data }: RecordedEvent): boolean =>
     type === 'GiftIssued' || (data as { readonly redemption_id?: string }).redemption_id === redemptionId;

@@ -18,6 +18,8 @@ export interface SupportedGift {
   readonly expiry_date: string;
   /** Causes of the blocks, the oldest first. */
   readonly blocked_by: readonly string[];
+  /** The gift that support gave in its place; null: none. */
+  readonly replaced_by: string | null;
   /** Events of the command, appended now or at its first run. */
   readonly events: readonly EventView[];
 }
@@ -54,6 +56,7 @@ export async function supportedGift(
     receiver_id: user_id ?? null,
     expiry_date: gift.issued.expires_on,
     blocked_by: (gift.blockedBy ?? []).map(shownCause),
+    replaced_by: gift.replacedBy?.gift_id ?? null,
     // The history has each event's own position; the command knows only that of its last event.
     events: own.map((event) => {
       const recorded = history.find(({ id }) => id === event.id) ?? event;

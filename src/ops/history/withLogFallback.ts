@@ -2,11 +2,11 @@
  * Look-ups for histories in read models; where these are behind or unavailable, in the log. Only for the command line:
  * the fallback reads the whole log.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
 import { idOf } from '../../domain/streamName.js';
+import { nextTurn } from '../../lib/world.js';
 import type { EventFilter, EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';

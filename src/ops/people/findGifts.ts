@@ -1,7 +1,10 @@
 /** Finds gifts by what a caller at the support desk knows of them (docs/support.md#finding-gifts). */
 import { type Person, personId, personOf } from '../../domain/erasure.js';
+import { type GiftIssued, type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
 import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
+import { idOf } from '../../domain/streamName.js';
 import { purchasesCharged } from '../purchases/purchasesCharged.js';
+import { foldedBy, NO_BUILD } from '../readmodels/foldedBy.js';
 import { findPeople, notifiedGifts, SEARCH } from './findPeople.js';
 import { type GiftRow, giftRows } from './giftRows.js';
 import { boughtIn, type FoundGift, giftsOfPerson, type PersonGiftDeps } from './personGifts.js';
@@ -85,7 +88,7 @@ async function giftsOfAll(deps: PersonGiftDeps, people: readonly string[]): Prom
 }
 
 const ofPeople =
-  (by: 'phone' | 'username'): Finder =>
+  (by: 'phone_number' | 'username'): Finder =>
   async (deps, text) =>
     giftsOfAll(
       deps,
@@ -93,7 +96,7 @@ const ofPeople =
     );
 
 const FINDERS: Readonly<Record<Exclude<GiftsBy, 'person'>, Finder>> = {
-  phone: ofPeople('phone'),
+  phone_number: ofPeople('phone_number'),
   username: ofPeople('username'),
   async transaction({ events }, text) {
     const [first] = TRANSACTION_ID.test(text) ? await events.read(transactionStream(text), { limit: 1 }) : [];
@@ -113,4 +116,25 @@ const FINDERS: Readonly<Record<Exclude<GiftsBy, 'person'>, Finder>> = {
       gifts.push({ gift_id, transaction_id: issued.transaction_id, at });
     return { found: gifts, people: [] };
   },
+  async redemption(deps, text) {
+    const gift_id = await redeemedGift(deps, text);
+    const [first] = gift_id === undefined ? [] : await deps.events.read(giftStream(gift_id), { limit: 1 });
+    if (gift_id === undefined || first === undefined) return { found: [], people: [] };
+    const { transaction_id, purchased_at: at } = first.data as GiftIssued['data'];
+    return { found: [{ gift_id, transaction_id, at }], people: [] };
+  },
 };
+
+const REDEEMED = { types: ['GiftRedeemed' satisfies GiftRedeemed['type']], streams: [giftStream('')] };
+
+/** The gift of a redemption: by the read model, and from the log what this has not folded. */
+async function redeemedGift(deps: PersonGiftDeps, redemptionId: string): Promise<string | undefined> {
+  const { events, models } = deps;
+  const folded = await foldedBy([models.redemptions], deps);
+  const known = folded === NO_BUILD ? undefined : await models.redemptions.get(redemptionId);
+  if (known !== undefined) return known.gift_id;
+  for await (const batch of events.readAll(folded ?? undefined, REDEEMED))
+    for (const { stream, data } of batch.events)
+      if ((data as GiftRedeemed['data']).redemption_id === redemptionId) return idOf(stream);
+  return undefined;
+}

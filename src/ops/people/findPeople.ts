@@ -25,9 +25,12 @@ export const SEARCH = {
   /**
    * Kinds of text that find persons: a number, a username, a part of a name, ids of the payment or message provider.
    */
-  peopleBy: ['phone', 'username', 'name', 'charge', 'message_id'],
-  /** Kinds of text that find gifts; `person`, `transaction`: ids as in paths, the others are as for persons. */
-  giftsBy: ['person', 'phone', 'username', 'transaction', 'charge', 'message_id'],
+  peopleBy: ['phone_number', 'username', 'name', 'charge', 'message_id'],
+  /**
+   * Kinds of text that find gifts; `person`, `transaction`, `redemption`: ids as in paths, the others are as for
+   * persons.
+   */
+  giftsBy: ['person', 'phone_number', 'username', 'transaction', 'charge', 'message_id', 'redemption'],
   /** Least number of characters of a part of a name. */
   shortestName: 2,
   /** Number of persons that are found at most. */
@@ -73,9 +76,9 @@ export async function findPeople(log: PeopleLog, by: PeopleBy, text: string): Pr
 type Finder = (log: PeopleLog, text: string) => AsyncIterable<FoundPerson>;
 
 const FINDERS: Readonly<Record<PeopleBy, Finder>> = {
-  async *phone({ events, subjects }, text) {
+  async *phone_number({ events, subjects }, text) {
     const number = readPhoneNumber(text);
-    if (number === undefined) throw new Refusal('invalid_phone_number', 'phone');
+    if (number === undefined) throw new Refusal('invalid_phone_number', 'phone_number');
     const [id] = await subjects.find([phoneSubject(number)]);
     if (id === undefined) return;
     const holder = holderOf(await readReservation(events, phoneStream(id)));

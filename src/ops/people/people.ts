@@ -4,13 +4,15 @@ import { readPhoneNumber } from '../../domain/phoneNumber.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Records } from '../../ports/readStore.js';
 import { findPeople, type FoundPeople, type PeopleBy } from './findPeople.js';
-import { type PersonRecord, personRecord } from './personRecord.js';
+import { isKnown, type PersonRecord, personRecord } from './personRecord.js';
 import type { PeopleLog } from './personTraces.js';
 
 /** What support does for persons of a log. All methods throw UnavailableError. */
 export interface People {
   /** @throws Refusal `invalid_phone_number` */
   find(by: PeopleBy, text: string): Promise<FoundPeople>;
+  /** Whether there is, or was, such a person. */
+  isKnown(person: Person): Promise<boolean>;
   /** Everything that is stored about a person. @throws Refusal `person_not_found` */
   record(person: Person, records: Records): Promise<PersonRecord>;
   /**
@@ -22,6 +24,7 @@ export interface People {
 
 export const openPeople = (log: PeopleLog): People => ({
   find: async (by, text) => findPeople(log, by, text),
+  isKnown: async (person) => isKnown(log, person),
   record: async (person, records) => personRecord(log, person, records),
   async withNumber(text) {
     const number = readPhoneNumber(text);

@@ -21,13 +21,13 @@ export interface FoundGift {
   /** Time when the gift was bought, claimed or reassigned: ISO 8601, UTC. */
   readonly at: string;
   /** How the gift is the person's, in a search for a person. */
-  readonly as?: 'buyer' | GotGifts['as'];
+  readonly as?: 'buyer' | GotGifts['as'] | 'former receiver';
 }
 
 /** Read models by which a person's gifts are found, and the log. */
 export interface PersonGiftDeps extends PeopleLog, FoldedOptions {
   readonly events: Pick<EventStore, 'read' | 'readAll' | 'end'>;
-  readonly models: Pick<ReadModels, 'gifts' | 'transactions' | 'byUser'>;
+  readonly models: Pick<ReadModels, 'gifts' | 'transactions' | 'byUser' | 'redemptions'>;
 }
 
 const AT_ONCE = 500;
@@ -49,6 +49,7 @@ export async function giftsOfPerson(deps: PersonGiftDeps, person: Person): Promi
   }
   await readUnfolded(deps, identity, folded === NO_BUILD ? undefined : folded, add, reassigned);
   await inParallel(reassigned, PARALLEL_READS, async (giftId) => {
+    for (const [key, { gift_id, as }] of found) if (gift_id === giftId && as !== 'buyer') found.delete(key);
     for (const gift of await onceTheirs(deps, identity, giftId)) add(gift);
   });
   return [...found.values()];
@@ -121,9 +122,9 @@ async function readUnfolded(
   await reading.readOn();
 }
 
-/** How a gift that was reassigned was ever the person's. */
+/** How a gift that was reassigned is, or was, the person's. */
 async function onceTheirs({ events }: PersonGiftDeps, identity: Identity, gift_id: string): Promise<FoundGift[]> {
-  const found: FoundGift[] = [];
+  let found: FoundGift[] = [];
   let transaction_id = '';
   for (const { type, data, at } of await events.read(giftStream(gift_id))) {
     if (type === 'GiftIssued') {
@@ -133,8 +134,10 @@ async function onceTheirs({ events }: PersonGiftDeps, identity: Identity, gift_i
         found.push({ gift_id, transaction_id, at: issued.purchased_at, as: 'receiver' });
     } else if (type === 'GiftClaimed' && (data as GiftClaimed['data']).user_id === identity.userId) {
       found.push({ gift_id, transaction_id, at, as: 'claimer' });
-    } else if (type === 'GiftReassigned' && isTheirs(identity, (data as GiftReassigned['data']).receiver, at)) {
-      found.push({ gift_id, transaction_id, at, as: 'later receiver' });
+    } else if (type === 'GiftReassigned') {
+      found = found.map((gift) => ({ ...gift, as: 'former receiver' }));
+      if (isTheirs(identity, (data as GiftReassigned['data']).receiver, at))
+        found.push({ gift_id, transaction_id, at, as: 'later receiver' });
     }
   }
   return found;

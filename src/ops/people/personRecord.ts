@@ -46,9 +46,9 @@ const LOG_AND_KEYS = 'event log, encrypted; its keys in the key store';
  * @throws Refusal `person_not_found`; UnavailableError
  */
 export async function personRecord(log: PeopleLog, person: Person, records: Records): Promise<PersonRecord> {
+  if (!(await isKnown(log, person))) throw new Refusal('person_not_found');
   const history = await log.events.read(personStream(person));
   const number = person.kind === 'number' ? await numberOf(log, person.phoneId) : '';
-  if (history.length === 0 && number === '') throw new Refusal('person_not_found');
   const erased = history.findLast(({ type }) => type === 'PersonErased');
   const identity = await identityOf(log, person);
   const traces = await tracesIn(log, identity);
@@ -127,8 +127,17 @@ export async function personRecord(log: PeopleLog, person: Person, records: Reco
   };
 }
 
+/**
+ * Whether there is, or was, such a person. Nothing is known of an erased number that no user ever held.
+ * @throws UnavailableError
+ */
+export async function isKnown(log: Pick<PeopleLog, 'events' | 'subjects'>, person: Person): Promise<boolean> {
+  if ((await log.events.read(personStream(person), { limit: 1 })).length > 0) return true;
+  return person.kind === 'number' && (await numberOf(log, person.phoneId)) !== '';
+}
+
 /** The phone number in the clear; empty once it was erased. */
-async function numberOf({ subjects }: PeopleLog, phoneId: string): Promise<string> {
+async function numberOf({ subjects }: Pick<PeopleLog, 'subjects'>, phoneId: string): Promise<string> {
   return (await subjects.secrets([phoneId])).get(phoneId)?.toString() ?? '';
 }
 

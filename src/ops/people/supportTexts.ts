@@ -4,6 +4,7 @@ import { type Person, personId, personStream } from '../../domain/erasure.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { parkedId, parkedNameOf, type WorkRetried } from '../../domain/parked.js';
 import { PERSONAL_FIELDS } from '../../domain/personalFields.js';
+import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import type { RefundRequested } from '../../domain/purchase/refund.js';
 import { idOf, kindOf, shownStream } from '../../domain/streamName.js';
 import { MASK } from '../../lib/mask.js';
@@ -97,7 +98,7 @@ export function writtenTexts({ userId, phoneIds }: Identity): WrittenTexts {
       case 'notification':
         return isTheirs(id);
       case 'transaction':
-        return bought.has(id) || (data as RefundRequested['data']).gift_ids.some((giftId) => gifts.has(giftId));
+        return bought.has(id) || giftsWith(data).some((giftId) => gifts.has(giftId));
       case 'user':
         return id === userId;
       default:
@@ -131,6 +132,13 @@ export function writtenTexts({ userId, phoneIds }: Identity): WrittenTexts {
         .filter(({ stream }) => kindOf(stream) !== 'paymentMethod' || methods.has(idOf(stream)))
         .flatMap((event) => textIn(event) ?? []),
   };
+}
+
+/** Gifts that support's text in a transaction's stream is about: those of a refund, or a replacement. */
+function giftsWith(data: object): readonly string[] {
+  const { gift_ids, replaces, seed } = data as Partial<RefundRequested['data'] & GiftsPurchased['data']>;
+  if (replaces === undefined || seed === undefined) return gift_ids ?? [];
+  return deriveGiftIds(seed, 1).map(({ gift_id }) => gift_id);
 }
 
 function textIn({ at, type, stream, data, metadata: { by } }: RecordedEvent): WrittenText | undefined {

@@ -5,7 +5,7 @@ import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { type NameAt, catalogueNames } from './catalogueNames.js';
-import { type Cell, csvLine } from '../exports/csv.js';
+import { type Cell, type CsvOptions, csvWriter } from '../exports/csv.js';
 import { type EventView, eventView } from '../history/eventView.js';
 import { type LogRange, readRange } from '../ranges/range.js';
 import { type UnknownFilter, unknownFilter } from '../ranges/unknownFilter.js';
@@ -148,13 +148,14 @@ export interface RedemptionCsv {
   lines(records: readonly RedemptionRecord[]): Promise<string>;
 }
 
-export function redemptionCsv(events: Pick<EventStore, 'read'>): RedemptionCsv {
+export function redemptionCsv(events: Pick<EventStore, 'read'>, options: CsvOptions): RedemptionCsv {
   const nameAt = catalogueNames(events);
+  const csv = csvWriter(REDEMPTION_COLUMNS, options);
   return {
-    heading: `${csvLine(REDEMPTION_COLUMNS)}\n`,
+    heading: csv.heading,
     async lines(records) {
       const lines: string[] = [];
-      for (const record of records) lines.push(`${csvLine(await redemptionRow(record, nameAt))}\n`);
+      for (const record of records) lines.push(csv.line(await redemptionRow(record, nameAt)));
       return lines.join('');
     },
   };

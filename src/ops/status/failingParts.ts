@@ -1,6 +1,7 @@
 /** Each process records its failing parts, so that any process can show the status of all. */
 import type { Logger } from 'pino';
 import { everyBeats } from '../../lib/async/beats.js';
+import { systemMs } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 import type { FollowerHealth } from '../../runtime/supervision/followers.js';
 import type { FailingPart } from './status.js';
@@ -25,7 +26,7 @@ export function reportFailing(
 
   async function record(): Promise<void> {
     const parts = failingOf({ holder, health });
-    if (parts.length > 0) await records.put(PREFIX + holder, parts, { expiresAt: Date.now() + EXPIRES_MS });
+    if (parts.length > 0) await records.put(PREFIX + holder, parts, { expiresAt: systemMs() + EXPIRES_MS });
     else if (recorded) await records.delete(PREFIX + holder);
     recorded = parts.length > 0;
   }

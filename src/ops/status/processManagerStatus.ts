@@ -1,5 +1,6 @@
 import { PARKED_NAMES, type ParkedName } from '../../domain/parked.js';
 import { clockMs } from '../../lib/clock.js';
+import { timeoutSignal } from '../../lib/world.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { FEED_TYPES, type ManagerDeps, MANAGERS } from '../../processors/managers.js';
 import { PROCESS_LEASE, workInLog } from '../../processors/runner/index.js';
@@ -23,7 +24,7 @@ export async function processManagerStatus(
 ): Promise<ProcessManagerStatus[]> {
   const { seen, was } = samples;
   const from = seen.positions.get(PROCESS_LEASE);
-  const open = await workInLog<ManagerDeps>(events, MANAGERS, from, AbortSignal.timeout(FOLD_MS));
+  const open = await workInLog<ManagerDeps>(events, MANAGERS, from, timeoutSignal(FOLD_MS));
   const done = open.checkpoint;
   const [waiting, perSecond, lag] = await Promise.all([
     parked(),

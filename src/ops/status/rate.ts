@@ -1,3 +1,4 @@
+import { timeoutSignal } from '../../lib/world.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 
 const COUNT_EVENTS = 20_000;
@@ -13,7 +14,7 @@ export async function rate(
   { from, to, ms }: { readonly from: Position | undefined; readonly to: Position | undefined; readonly ms: number },
 ): Promise<number> {
   if (to === undefined || from === to || (from !== undefined && from > to) || ms <= 0) return 0;
-  const late = AbortSignal.timeout(COUNT_MS);
+  const late = timeoutSignal(COUNT_MS);
   let counted = 0;
   let at = Number(from ?? 0);
   for await (const batch of events.readAll(from, { types }, { signal: late })) {

@@ -1,5 +1,5 @@
 /** Samples leases and positions: two of them show rates, and which processes are alive. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { endTimer, every, sleep, ticks, type Timer } from '../../lib/world.js';
 import type { Position } from '../../ports/eventStore.js';
 import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
 import { PROCESS_LEASE, storedProcessPosition } from '../../processors/runner/index.js';
@@ -18,7 +18,7 @@ const WATCHED_MS = 60_000;
 const SAMPLE_MS = 1_000;
 
 interface StatusSample {
-  /** Time of the sample, as `performance.now()`. */
+  /** Time of the sample, as `ticks()`. */
   readonly at: number;
   /** Stored positions that are in the log, by read model and `PROCESS_LEASE`. */
   readonly positions: ReadonlyMap<string, Position | undefined>;
@@ -46,30 +46,30 @@ export interface StatusOptions extends StatusEngines {
 export function statusSampler({ events, store, projections }: StatusOptions): StatusSampler {
   const leaseNames = ['projector', PROCESS_LEASE, ...projections.map(({ name }) => `rebuild/${name}`)];
   let samples: StatusSample[] = [];
-  let watched: { readonly timer: NodeJS.Timeout; until: number } | undefined;
+  let watched: { readonly timer: Timer; until: number } | undefined;
   let underWay: Promise<void> = Promise.resolve();
 
   function keep(one: StatusSample): void {
-    const now = performance.now();
+    const now = ticks();
     samples = [...samples.filter(({ at }) => now - at <= OLD_MS), one];
   }
 
   function unwatch(): void {
-    clearInterval(watched?.timer);
+    endTimer(watched?.timer);
     watched = undefined;
   }
 
   function watch(): void {
-    const until = performance.now() + WATCHED_MS;
+    const until = ticks() + WATCHED_MS;
     if (watched !== undefined) {
       watched.until = until;
       return;
     }
-    const timer = setInterval(() => {
-      if (watched === undefined || performance.now() > watched.until) unwatch();
+    const timer = every(SAMPLE_MS, () => {
+      if (watched === undefined || ticks() > watched.until) unwatch();
       // A failed sample is ignored, since the next request meets the same error.
       else underWay = sample().then(keep, () => undefined);
-    }, SAMPLE_MS);
+    });
     timer.unref();
     watched = { timer, until };
   }
@@ -94,13 +94,13 @@ export function statusSampler({ events, store, projections }: StatusOptions): St
         [...leaseNames, ...keepers].map(async (name) => [name, await leaseState(store.records, name)] as const),
       ),
     );
-    return { at: performance.now(), positions, invalid, leases };
+    return { at: ticks(), positions, invalid, leases };
   }
 
   return {
     async two() {
       watch();
-      const now = performance.now();
+      const now = ticks();
       let was = samples.findLast(({ at }) => now - at >= APART_MS && now - at <= OLD_MS);
       if (was === undefined) {
         was = await sample();

@@ -22,6 +22,7 @@ import {
   type TotalRow,
   brandMerchants,
   emptyTotals,
+  issueSum,
   BACK_TYPES,
   noSums,
   redemptionSums,
@@ -190,7 +191,7 @@ async function sumPurchase(
   merchantOf: MerchantOf,
   fault: (text: string) => void,
 ): Promise<boolean> {
-  const price = purchase.sale_price * purchase.receivers.length;
+  const price = purchase.replaces === undefined ? purchase.sale_price * purchase.receivers.length : 0;
   if (purchase.total !== price) fault(`bought for ${purchase.total}, but its gifts cost ${price}`);
   let charged: number | undefined;
   let refunded = 0;
@@ -224,7 +225,7 @@ async function sumGift(
     if (event.type === 'GiftIssued') {
       const { value, brand_id } = event.data as GiftIssued['data'];
       if (value !== purchase.sale_price) fault(`issued for ${value}, but bought for ${purchase.sale_price}`);
-      add(event, await merchantOf(brand_id, event.position), 'issued', 1, value);
+      add(event, await merchantOf(brand_id, event.position), issueSum(event), 1, value);
     } else if (event.type === 'GiftRedeemed') {
       const data = event.data as GiftRedeemed['data'];
       if (open !== undefined) fault(`redeemed twice: ${open} and ${data.redemption_id}`);

@@ -5,18 +5,21 @@ import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import type { GiftsRefunded, RefundFailed } from '../../domain/purchase/refund.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { catalogueEntries, catalogueNames } from '../redemptions/catalogueNames.js';
-import { csvLine } from '../exports/csv.js';
+import { BYTE_ORDER_MARK, type CsvOptions, csvLine } from '../exports/csv.js';
 import { type LogRange, readRange } from '../ranges/range.js';
 import { redeemedFacts } from '../redemptions/redeemedFacts.js';
 import type { TimeZone } from '../ranges/times.js';
 
 /**
  * Counts of gifts (`charged_back`: of disputes), and values in pence. Reversals of an earlier day are negative.
- * `unredeemed` includes `unredeemed_by_support`.
+ * `unredeemed` includes `unredeemed_by_support`; `issued` does not include `replaced`, gifts issued at no charge in
+ * place of others.
  */
 export interface Sums {
   issued: number;
   issued_value: number;
+  replaced: number;
+  replaced_value: number;
   redeemed: number;
   redeemed_value: number;
   unredeemed: number;
@@ -29,7 +32,8 @@ export interface Sums {
   charged_back_value: number;
 }
 
-export type SumName = 'issued' | 'redeemed' | 'unredeemed' | 'unredeemed_by_support' | 'refunded' | 'charged_back';
+export type SumName =
+  'issued' | 'replaced' | 'redeemed' | 'unredeemed' | 'unredeemed_by_support' | 'refunded' | 'charged_back';
 
 /**
  * Issues, refunds and chargebacks count for the merchant that the brand had then ('' for an unknown brand), redemptions
@@ -50,6 +54,8 @@ export interface Totals {
 export const noSums = (): Sums => ({
   issued: 0,
   issued_value: 0,
+  replaced: 0,
+  replaced_value: 0,
   redeemed: 0,
   redeemed_value: 0,
   unredeemed: 0,
@@ -120,7 +126,7 @@ export async function foldTotals(
     for (const event of batch.events) {
       if (event.type === 'GiftIssued') {
         const { brand_id, value } = event.data as GiftIssued['data'];
-        totals.add(event.at, await merchantOf(brand_id, event.position), 'issued', 1, value);
+        totals.add(event.at, await merchantOf(brand_id, event.position), issueSum(event), 1, value);
       } else if (BACK_TYPES.includes(event.type)) {
         // The event that ends a dispute has no amount; the event that opened it has.
         const own = await events.read(event.stream, event.type === 'DisputeClosed' ? {} : { limit: 1 });
@@ -136,6 +142,9 @@ export async function foldTotals(
   options.signal?.throwIfAborted();
   return totals.rows();
 }
+
+export const issueSum = ({ data }: RecordedEvent): SumName =>
+  (data as GiftIssued['data']).replacement === true ? 'replaced' : 'issued';
 
 /** The sums for which a redemption or its reversal counts. */
 export function redemptionSums({ type, data }: RecordedEvent): readonly SumName[] {
@@ -195,15 +204,18 @@ export async function totalsCsv(
   events: Pick<EventStore, 'read'>,
   rows: readonly TotalRow[],
   { through }: Pick<LogRange, 'through'>,
+  { excel }: Pick<CsvOptions, 'excel'>,
 ): Promise<string[]> {
   const nameAt = catalogueNames(events);
+  const mark = excel === true ? BYTE_ORDER_MARK : '';
   const lines = [
-    csvLine([
-      'day',
-      'merchant_id',
-      ...SUM_NAMES.map((name) => (name.endsWith('_value') ? `${name}_pence` : name)),
-      'merchant_name',
-    ]),
+    mark +
+      csvLine([
+        'day',
+        'merchant_id',
+        ...SUM_NAMES.map((name) => (name.endsWith('_value') ? `${name}_pence` : name)),
+        'merchant_name',
+      ]),
   ];
   for (const { day, merchant_id, ...sums } of rows) {
     lines.push(

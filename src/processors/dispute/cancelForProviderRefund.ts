@@ -4,6 +4,7 @@ import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../domain/pu
 import type { MadePurchase } from '../../domain/purchase/state.js';
 import { madeByHand } from '../../domain/purchase/refund.js';
 import { inParallel } from '../../lib/async/inParallel.js';
+import { purchaseOf } from './replacements.js';
 import { AT_ONCE, changeGift, type GiftChangeDeps, type VisitedGift, visitGifts } from '../purchase/giftChanges.js';
 import type { Cause } from '../runner/index.js';
 
@@ -13,7 +14,9 @@ const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_K
 /**
  * Cancels as many unredeemed gifts as the external refunds had paid for. First come gifts of refunds that the provider
  * refused: they are cancelled already, and the refund was made by hand. Then gifts without a voucher code, the last of
- * the purchase first. @param total all external refunds, pence @throws UnavailableError; ConflictError
+ * the purchase first. A replacement counts in place of its gift.
+ * @param total all external refunds, pence
+ * @throws UnavailableError; ConflictError
  */
 export async function cancelForProviderRefund(
   deps: GiftChangeDeps,
@@ -32,12 +35,14 @@ export async function cancelForProviderRefund(
     if (voucher !== undefined) vouchered++;
   };
   let byHand = 0;
-  await visitGifts(deps, purchase, (found) => {
-    const { refundId, status } = found.gift;
-    if (refundId === CAUSE.refund_id) count(found.gift);
+  const visit = async (found: VisitedGift): Promise<void> => {
+    const { refundId, status, replacedBy } = found.gift;
+    if (replacedBy !== undefined) await visitGifts(deps, await purchaseOf(deps, replacedBy), visit);
+    else if (refundId === CAUSE.refund_id) count(found.gift);
     else if (refundId !== undefined && madeByHand(purchase.refunds.get(refundId))) byHand++;
     else if (status === 'issued') candidates.push(found);
-  });
+  };
+  await visitGifts(deps, purchase, visit);
   cancelled += Math.min(byHand, Math.max(0, required - cancelled));
   candidates.sort(
     (one, other) =>

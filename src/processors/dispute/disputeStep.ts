@@ -16,7 +16,9 @@ import { pounds } from '../../domain/money.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { reversalsOf, type MadePurchase, type Purchase, purchaseAggregate } from '../../domain/purchase/state.js';
 import { ConflictError, type EventStore } from '../../ports/eventStore.js';
+import type { GiftOfPurchase } from '../../domain/gift/events.js';
 import { cancelForProviderRefund } from './cancelForProviderRefund.js';
+import { purchaseOf } from './replacements.js';
 import { changeGifts, type GiftChangeDeps } from '../purchase/giftChanges.js';
 import { asksFor } from './state.js';
 import { type Cause, causeOf, GiveUpError, NotYetError, RACES } from '../runner/index.js';
@@ -132,9 +134,15 @@ async function answerDispute(
   const reasons = { commandId: `${cause}-${blocked ? 'block' : 'free'}`, cause: requested };
   let gifts = 0;
   if (purchase.status === 'charged') {
+    const replacements: GiftOfPurchase[] = [];
     await changeGifts(deps, purchase, reasons, decide, ({ before }) => {
-      if (blocked && before.status !== 'cancelled') gifts++;
+      if (before.replacedBy !== undefined) replacements.push(before.replacedBy);
+      else if (blocked && before.status !== 'cancelled') gifts++;
     });
+    for (const replacement of replacements)
+      await changeGifts(deps, await purchaseOf(deps, replacement), reasons, decide, ({ before }) => {
+        if (blocked && before.status !== 'cancelled') gifts++;
+      });
   }
   return settleDispute(reversalsOf(purchase), { dispute_id, blocked, gifts })[0];
 }

@@ -3,7 +3,16 @@ import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 import type { PaymentMethod } from '../../domain/account.js';
 import { copyWith } from '../../lib/copyWith.js';
 import { fold } from '../../domain/decider.js';
-import { type PaymentCharged, type PaymentDeclined, transactionStream } from '../../domain/purchase/events.js';
+import { giftSource } from '../../commands/giftSource.js';
+import { transactOn } from '../../commands/transact.js';
+import { decideExchange } from '../../commands/replaceGift.js';
+import {
+  type GiftsPurchased,
+  type PaymentCharged,
+  type PaymentDeclined,
+  transactionStream,
+} from '../../domain/purchase/events.js';
+import { Refusal } from '../../domain/refusal.js';
 import {
   type Authentication,
   type MadePurchase,
@@ -65,6 +74,12 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
   for (let race = 0; race < RACES; race++) {
     const { state, last } = at;
     if (state.status !== 'pending' || last === undefined) return;
+    if (state.purchase.replaces !== undefined) {
+      const event = await exchange(deps, state.purchase);
+      if ((await writer.append(stream, event, last.revision, { commandId, cause: last })) !== undefined) return;
+      at = await read(deps.events, stream);
+      continue;
+    }
     if (state.chargeStartedAt === undefined) {
       method ??= await methodOf(deps, state);
       const { kind, prepaid } = method;
@@ -111,6 +126,45 @@ async function read(events: EventStore, stream: string): Promise<ChargeStatus> {
   const last = history.at(-1);
   return { state: fold(purchaseAggregate, history), last: last === undefined ? undefined : causeOf(last) };
 }
+
+/**
+ * A purchase that replaces a gift is paid for by that gift, which is exchanged for it once. This is the rest of
+ * support's command, so it is done as that command, by its caller.
+ */
+async function exchange(
+  { events, mayAct, now }: ChargeDeps,
+  purchase: GiftsPurchased['data'],
+): Promise<PaymentCharged | PaymentDeclined> {
+  const { gift_id = '' } = purchase.replaces ?? {};
+  const [bought] = await events.read(transactionStream(purchase.transaction_id), { limit: 1 });
+  if (bought === undefined) throw new Error('a purchase is charged and was never made');
+  const { commandId, correlationId, by, bodyHash } = bought.metadata;
+  const context = {
+    commandId,
+    correlationId,
+    causationId: bought.id,
+    by,
+    now: new Date(now()).toISOString(),
+    ...(bodyHash === undefined ? {} : { bodyHash }),
+  };
+  const unissued = (): never => {
+    throw new NotYetError('the replaced gift has not been issued yet', UNISSUED_MS, { mayNeverCome: true });
+  };
+  try {
+    await transactOn(events, giftSource(events, gift_id, unissued), context, async (found) => {
+      const decided = await decideExchange(events, found, purchase, context.now);
+      mayAct();
+      return decided;
+    });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { type: 'PaymentDeclined', data: { provider: 'replacement', code: error.code } };
+  }
+  return { type: 'PaymentCharged', data: { amount: 0, provider: 'replacement', charge_id: `replacement-${gift_id}` } };
+}
+
+/** Milliseconds to wait for the issue of a replaced gift. */
+const UNISSUED_MS = 1_000;
 
 type Method = Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>;
 

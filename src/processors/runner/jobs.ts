@@ -9,6 +9,7 @@ import {
   type WorkParked,
 } from '../../domain/parked.js';
 import { afterTicks } from '../../lib/clock.js';
+import { randomFraction } from '../../lib/world.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { NotOursError } from '../../runtime/coordination/index.js';
 import { inSpan, type SpanDescription } from '../../tracing/spans.js';
@@ -104,7 +105,8 @@ export function jobRunner(deps: JobDeps): JobRunner {
   const { inHand, parkedHere, pools, waits, signal, tally } = jobs;
   return {
     takeOn(job) {
-      if (signal.aborted) return undefined;
+      // A batch may show an entity's work and its parking: what was requested in between is not open any more.
+      if (signal.aborted || job.cause() === undefined) return undefined;
       const known = inHand.get(job.key);
       if (known !== undefined) {
         if (job.once === true) return undefined;
@@ -188,7 +190,7 @@ async function outcomeOf(
     const { since, before } = failing;
     const failures = failing.failures + (passes(error) ? 0 : 1);
     const moment = { attempt: number - before, failures, heldUpMs: ticks() - since };
-    const again = afterFailure(error, moment, retryPolicy, Math.random());
+    const again = afterFailure(error, moment, retryPolicy, randomFraction());
     // A job that the feed requests again before it shows the parking was already logged.
     if (number === 1 && failed && !own.logged && !parkedHere.has(parkedId(name, entity))) {
       own.logged = true;

@@ -1,4 +1,5 @@
 /** Limits concurrent tasks. Groups take turns, so a group of ten thousand tasks holds up no other. */
+import { after, endTimer, type Timer } from '../../lib/world.js';
 
 export type Task = () => Promise<void>;
 
@@ -21,7 +22,7 @@ export function openPool(limit: number, mayStart: () => boolean = () => true): P
   const lines = new Map<string, Line>();
   const idle: (() => void)[] = [];
   let running = 0;
-  let poll: NodeJS.Timeout | undefined;
+  let poll: Timer | undefined;
   let stopped = false;
 
   const take = (): Task | undefined => {
@@ -38,10 +39,10 @@ export function openPool(limit: number, mayStart: () => boolean = () => true): P
   const fill = (): void => {
     while (running < limit) {
       if (lines.size > 0 && !mayStart()) {
-        poll ??= setTimeout(() => {
+        poll ??= after(POLL_MS, () => {
           poll = undefined;
           fill();
-        }, POLL_MS);
+        });
         break;
       }
       const task = take();
@@ -65,7 +66,7 @@ export function openPool(limit: number, mayStart: () => boolean = () => true): P
     },
     async stop() {
       stopped = true;
-      clearTimeout(poll);
+      endTimer(poll);
       lines.clear();
       if (running > 0) await new Promise<void>((resolve) => idle.push(resolve));
     },

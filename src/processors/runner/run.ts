@@ -1,6 +1,6 @@
 /** Runs the process managers in the process with the lease, while the others wait for it. */
-import { randomUUID } from 'node:crypto';
 import { clockMs } from '../../lib/clock.js';
+import { randomUUID } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 import { LEASE_MS, workByLease } from '../../runtime/coordination/index.js';
 import { type Followers, followers as ownFollowers } from '../../runtime/supervision/followers.js';

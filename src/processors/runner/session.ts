@@ -2,6 +2,7 @@ import { parkedNameOf, type WorkParked } from '../../domain/parked.js';
 import { LOW_PRIORITY_SLICE_MS, inSlices, slices } from '../../lib/async/slices.js';
 import { within } from '../../lib/async/within.js';
 import { clockTicks } from '../../lib/clock.js';
+import { soon, ticks } from '../../lib/world.js';
 import type { EventBatch, Position } from '../../ports/eventStore.js';
 import { whileHeld } from '../../runtime/coordination/index.js';
 import type { FollowerRun } from '../../runtime/supervision/followers.js';
@@ -80,7 +81,7 @@ export async function workThrough<D>(
     const time = slices(LOW_PRIORITY_SLICE_MS);
     for (let next = some.next(); next.done !== true; next = some.next()) {
       jobs.takeOn(next.value);
-      if (time.due()) return void setImmediate(takeOn, some);
+      if (time.due()) return soon(() => takeOn(some));
     }
   };
 
@@ -95,8 +96,8 @@ export async function workThrough<D>(
   const save = async (): Promise<void> => {
     const position = open.checkpoint();
     if (position === undefined || position === saved.position) return;
-    if (!signal.aborted && performance.now() - saved.at < CHECKPOINT_EVERY_MS) return;
-    saved = { position, at: performance.now() };
+    if (!signal.aborted && ticks() - saved.at < CHECKPOINT_EVERY_MS) return;
+    saved = { position, at: ticks() };
     await checkpoint(position);
   };
 

@@ -2,9 +2,9 @@
  * Builds catalogues from documents, whole kinds at a time. Works in slices, so that 100,000 stores never block the
  * event loop.
  */
-import { setImmediate } from 'node:timers/promises';
 import type { Brand, CatalogueKind, CatalogueKinds, Product, Store } from '../../domain/catalogue.js';
 import { idOf, kindOf } from '../../domain/streamName.js';
+import { nextTurn } from '../../lib/world.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { CatalogueDocument, EntryDocument } from './catalogue.js';
 import type { Catalogue } from './wholeCatalogue.js';
@@ -253,6 +253,6 @@ async function sliced<T>(items: Iterable<T>, each: (item: T) => void): Promise<v
   let count = 0;
   for (const item of items) {
     each(item);
-    if (++count % SLICE === 0) await setImmediate();
+    if (++count % SLICE === 0) await nextTurn();
   }
 }

@@ -47,6 +47,7 @@ export const ENTRY_TYPES = {
   GiftBlocked: 'gift.blocked',
   GiftUnblocked: 'gift.unblocked',
   GiftReassigned: 'gift.reassigned',
+  GiftReplaced: 'gift.replaced',
   GiftExtended: 'gift.extended',
   GiftExpiring: 'gift.expiring',
   GiftExpired: 'gift.expired',

@@ -34,6 +34,10 @@ export interface EntryData {
   readonly location_id?: string;
   readonly voucher_id?: string;
   readonly refund_id?: string;
+  /** The gift that replaces this one. */
+  readonly replaced_by?: string;
+  /** The gift that the purchase replaces at no charge. */
+  readonly replaces?: string;
   /** The last valid day (UTC). */
   readonly expires_on?: string;
   /** When the gifts are to be sent: ISO 8601, UTC; null: not before the buyer names a time. */
@@ -148,8 +152,8 @@ function numberOf(before: UserNumbers | undefined, { stream }: NumberMoved): Use
 }
 
 function buyerOf({ data, metadata }: Extract<Fed, { type: 'GiftsPurchased' }>): TransactionParties {
-  const { client } = metadata.by;
-  const { buyer_id, reference_id } = data;
+  const { buyer_id, reference_id, replaces } = data;
+  const client = replaces === undefined ? metadata.by.client : replaces.client_id;
   const bought: TransactionParties = client === undefined ? { buyer_id } : { buyer_id, client_id: client };
   return reference_id === undefined ? bought : { ...bought, reference_id };
 }
@@ -196,7 +200,11 @@ function changed(before: GiftParties | undefined, event: Fed): GiftParties {
 function entryOf(event: Fed, known: FeedDocument | undefined): FeedEntry {
   const { type, stream, position } = event;
   if (event.type === 'GiftsPurchased')
-    return entryWith(event, { ...purchaseOf(idOf(stream), event.data), ...sendingOf(event) }, buyerOf(event));
+    return entryWith(
+      event,
+      { ...purchaseOf(idOf(stream), event.data), ...sendingOf(event), ...replacesOf(event) },
+      buyerOf(event),
+    );
   if (known === undefined) throw new Error(`${type} in ${stream}, which no purchase led to`);
   if (kindOf(stream) === TRANSACTION) {
     const bought = known as TransactionParties;
@@ -254,6 +262,9 @@ function refundOf(event: Fed): Pick<EntryData, 'refund_id'> {
   return event.type === 'GiftsRefunded' || event.type === 'RefundFailed' ? { refund_id: event.data.refund_id } : {};
 }
 
+const replacesOf = ({ data: { replaces } }: Extract<Fed, { type: 'GiftsPurchased' }>): Pick<EntryData, 'replaces'> =>
+  replaces === undefined ? {} : { replaces: replaces.gift_id };
+
 function sendingOf(event: Fed): Pick<EntryData, 'send_at'> {
   if (event.type === 'SendRescheduled') return { send_at: event.data.send_at };
   return event.type === 'GiftsPurchased' && event.data.send_at !== undefined ? { send_at: event.data.send_at } : {};
@@ -275,6 +286,8 @@ function dataOf(event: Fed, gift: GiftParties): EntryData {
     }
     case 'VoucherAssigned':
       return { transaction_id, gift_id, voucher_id: event.data.voucher_id };
+    case 'GiftReplaced':
+      return { transaction_id, gift_id, replaced_by: event.data.replaced_by.gift_id };
     case 'GiftExtended':
     case 'GiftExpiring':
     case 'GiftExpired':

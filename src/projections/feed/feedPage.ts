@@ -16,6 +16,12 @@ export type Viewer =
   | { readonly kind: 'merchant'; readonly merchantId: string }
   | { readonly kind: 'user'; readonly user: { readonly id: string; readonly merchant_id: string | null } };
 
+/** The viewer of what webhook endpoints of an owner get. @param owner `client:{id}` or `merchant:{id}` */
+export function viewerOf(owner: string): Viewer {
+  const id = owner.slice(owner.indexOf(':') + 1);
+  return owner.startsWith('client:') ? { kind: 'client', clientId: id } : { kind: 'merchant', merchantId: id };
+}
+
 export interface PageRequest {
   readonly after: Position | undefined;
   /** Types of entries to return; absent: all. */

@@ -3,6 +3,7 @@
  * replaces the message on the device, and another attempt may follow an unknown outcome.
  */
 import { inParallel } from '../../lib/async/inParallel.js';
+import { timeoutSignal } from '../../lib/world.js';
 import { openCircuitBreaker, type RealProviderDeps } from '../circuitBreaker.js';
 import { type SendReply, type SendRequest, notificationKey } from '../../messages/notifications.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
@@ -78,7 +79,7 @@ export function fcmPush(
         method: 'POST',
         headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
         body: JSON.stringify(request),
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: timeoutSignal(timeoutMs),
       });
       // A proxy before FCM may refuse with an HTML page.
       answer = response.ok ? await response.json() : await response.json().catch(() => undefined);

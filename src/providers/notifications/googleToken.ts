@@ -4,6 +4,7 @@
  */
 import { SignJWT } from 'jose/jwt/sign';
 import { importPKCS8 } from 'jose/key/import';
+import { timeoutSignal } from '../../lib/world.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { neverSent, ProviderError } from '../providerErrors.js';
 import { retryAfterMs } from '../../lib/retryAfter.js';
@@ -46,7 +47,7 @@ export function googleTokens(
       .setExpirationTime(issued + ASSERTION_SECONDS)
       .sign(await key);
     const body = new URLSearchParams({ grant_type: GRANT, assertion });
-    const response = await fetch(tokenUrl, { method: 'POST', body, signal: AbortSignal.timeout(timeoutMs) });
+    const response = await fetch(tokenUrl, { method: 'POST', body, signal: timeoutSignal(timeoutMs) });
     const answer: unknown = await response.json().catch(() => undefined);
     if (response.status === 429)
       throw new RetryLaterError(

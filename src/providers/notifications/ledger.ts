@@ -2,10 +2,10 @@
  * Claims of notifications, made before sending: SMS and push providers know no idempotency keys. Losing claims loses
  * and repeats no message, since an unclaimed one is looked up at the provider.
  */
-import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { SEND_CLAIMS } from '../../domain/recordKeys.js';
+import { randomUUID } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 import type { SendReply } from '../../messages/notifications.js';
 import { ProviderError } from '../providerErrors.js';

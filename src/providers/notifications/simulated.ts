@@ -2,8 +2,8 @@
  * "Sends" by a line in the log, once for each attempt: a record is written first. Twilio's published test numbers fail
  * (https://www.twilio.com/docs/iam/test-credentials).
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { sleep } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 import { type SendReply, notificationKey } from '../../messages/notifications.js';
 import { ProviderError, RefusedError } from '../providerErrors.js';

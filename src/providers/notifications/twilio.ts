@@ -6,6 +6,7 @@ import http, { type ClientRequest, type IncomingMessage, type RequestOptions } f
 import https from 'node:https';
 import type { Socket } from 'node:net';
 import twilio from 'twilio';
+import { timeoutSignal } from '../../lib/world.js';
 import { openCircuitBreaker, type RealProviderDeps } from '../circuitBreaker.js';
 import { type SendReply, notificationKey } from '../../messages/notifications.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
@@ -144,7 +145,7 @@ function httpClient(apiUrl: string | undefined, timeout: number, now: () => numb
   const base = new twilio.RequestClient({ timeout, keepAlive: true, maxSockets: SOCKETS, maxTotalSockets: SOCKETS });
   // The library's timeout limits only silence: an answer that comes byte by byte would hold its caller for ever.
   base.axios.interceptors.request.use((config) =>
-    Object.assign(config, { signal: AbortSignal.timeout(timeout), transport: { request: watchedRequest } }),
+    Object.assign(config, { signal: timeoutSignal(timeout), transport: { request: watchedRequest } }),
   );
   const request = base.request.bind(base);
   base.request = async (options) => {

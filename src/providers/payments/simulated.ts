@@ -2,9 +2,9 @@
  * Follows Stripe's published test cards and payment methods (https://docs.stripe.com/testing) by the payment reference,
  * and repeats its answers from records.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { brokenCardLimit } from '../../domain/purchase/decisions.js';
 import type { ProviderEvent } from '../../domain/purchase/providerEvent.js';
+import { sleep } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AuthenticationReply, ChargeReply, RefundReply } from '../../messages/payments.js';
 import { ProviderError, RefusedError, refuseForeign } from '../providerErrors.js';

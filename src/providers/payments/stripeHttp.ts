@@ -1,5 +1,6 @@
 import Stripe from 'stripe';
 import { within } from '../../lib/async/within.js';
+import { ticks } from '../../lib/world.js';
 
 type HttpClient = ReturnType<typeof Stripe.createNodeHttpClient>;
 type Body = Awaited<ReturnType<HttpClient['makeRequest']>>;
@@ -15,15 +16,14 @@ export function stripeHttp(): HttpClient {
     getClientName: () => client.getClientName(),
     async makeRequest(...request) {
       const timeoutMs = request[7];
-      const start = performance.now();
+      const start = ticks();
       const making = client.makeRequest(...request);
       const response = await within(making, timeoutMs, () => {
         making.then(destroy, () => undefined);
         throw Stripe.HttpClient.makeTimeoutError();
       });
       const toJSON = response.toJSON.bind(response);
-      response.toJSON = () =>
-        objectIn(within(toJSON(), start + timeoutMs - performance.now(), () => tooLate(response)));
+      response.toJSON = () => objectIn(within(toJSON(), start + timeoutMs - ticks(), () => tooLate(response)));
       return response;
     },
   };

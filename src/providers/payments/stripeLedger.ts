@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type Stripe from 'stripe';
+import { sleep, systemMs } from '../../lib/world.js';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { RefusedError } from '../providerErrors.js';
@@ -18,7 +18,7 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
   const call = async <T>(request: () => Promise<T>): Promise<T> => {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await request().catch((error: unknown) => failed(error, Date.now));
+        return await request().catch((error: unknown) => failed(error, systemMs));
       } catch (error) {
         if (!(error instanceof RetryLaterError) || attempt === ATTEMPTS || error.afterMs > WAIT_AT_MOST_MS) throw error;
         await sleep(Math.max(WAIT_MS, error.afterMs));

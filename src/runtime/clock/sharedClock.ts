@@ -4,6 +4,7 @@
  */
 import { pause } from '../../lib/async/pause.js';
 import { clockMs, clockOffset, moveClock } from '../../lib/clock.js';
+import { systemMs } from '../../lib/world.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records, StoredRecord } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -83,7 +84,7 @@ export async function catchUpWithClock(records: Pick<Records, 'get'>): Promise<v
 
 /** How far the latest event is ahead of the system's clock, milliseconds; 0: it is not. */
 async function aheadInLog(events: EventStore): Promise<number> {
-  const now = Date.now();
+  const now = systemMs();
   const from = new Date(now).toISOString();
   const part = events.timeBounds === undefined ? { after: undefined } : await events.timeBounds({ from });
   if (part === undefined) return 0;

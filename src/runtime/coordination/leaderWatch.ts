@@ -1,5 +1,6 @@
 /** Every process reports a missing leader, since the processes that could lead may be dead. */
 import { everyBeats } from '../../lib/async/beats.js';
+import { systemMs, ticks } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 import { leaseState } from './lease.js';
 
@@ -18,7 +19,7 @@ export interface LeaderWatch<N extends string> {
 }
 
 /**
- * Lease record as last read; `version` 0: no record. `since`: `performance.now()` at the first read of this version.
+ * Lease record as last read; `version` 0: no record. `since`: `ticks()` at the first read of this version.
  */
 interface Observation {
   readonly version: number;
@@ -48,8 +49,8 @@ export function watchLeaders<N extends string>(
         fence,
         // A lower fence means that the records were lost.
         changes: before === undefined ? 0 : before.changes + Math.max(0, fence - before.fence),
-        since: performance.now(),
-        at: state?.at === undefined ? new Date() : new Date(state.at),
+        since: ticks(),
+        at: state?.at === undefined ? new Date(systemMs()) : new Date(state.at),
       });
     }
   }
@@ -65,7 +66,7 @@ export function watchLeaders<N extends string>(
   return {
     noLeaderSince(name) {
       const last = observed.get(name);
-      return last === undefined || performance.now() - last.since < noLeaderMs ? undefined : last.at;
+      return last === undefined || ticks() - last.since < noLeaderMs ? undefined : last.at;
     },
     changes: (name) => observed.get(name)?.changes ?? 0,
     async close() {

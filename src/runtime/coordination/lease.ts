@@ -7,6 +7,8 @@
 import type { Logger } from 'pino';
 import { deferred } from '../../lib/async/deferred.js';
 import { pauseForBeats } from '../../lib/async/beats.js';
+import { systemTime } from '../../lib/clock.js';
+import { ticks } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { hasEnded, lives, processLife } from './processLife.js';
@@ -83,10 +85,10 @@ interface LeaseValue {
 const OWN_LIFE = processLife();
 
 function valueOf(holder: string | null, fence: number): LeaseValue {
-  return { holder, fence, ...(OWN_LIFE === undefined ? {} : { life: OWN_LIFE }), at: new Date().toISOString() };
+  return { holder, fence, ...(OWN_LIFE === undefined ? {} : { life: OWN_LIFE }), at: systemTime() };
 }
 
-/** Lease record as last read by a standby. `since`: `performance.now()` at the first read of this version. */
+/** Lease record as last read by a standby. `since`: `ticks()` at the first read of this version. */
 interface Observation {
   readonly version: number;
   readonly since: number;
@@ -104,7 +106,7 @@ export async function acquireLease(records: Records, name: string, options: Leas
   let reachable = true;
   while (!signal.aborted) {
     try {
-      const requestedAt = performance.now();
+      const requestedAt = ticks();
       const record = await records.get<LeaseValue>(key);
       if (
         record === undefined ||
@@ -112,12 +114,12 @@ export async function acquireLease(records: Records, name: string, options: Leas
         (observed?.version === record.version && requestedAt - observed.since >= ttlMs)
       ) {
         const fence = (record?.value.fence ?? 0) + 1;
-        const put = performance.now();
+        const put = ticks();
         const version = await records.put(key, valueOf(holder, fence), { expected: record?.version ?? 0 });
         if (version !== undefined) return hold(records, key, { ...options, ttlMs }, { fence, version, renewedAt: put });
       } else if (observed?.version !== record.version) {
         if (observed !== undefined && record.value.holder !== null) onHeld?.(record.value.holder);
-        observed = { version: record.version, since: performance.now() };
+        observed = { version: record.version, since: ticks() };
       }
       reachable = true;
       onTrouble?.(undefined);
@@ -126,7 +128,7 @@ export async function acquireLease(records: Records, name: string, options: Leas
       if (reachable) logger.warn({ err: error, lease: name }, 'waiting for a lease: the read store does not take it');
       reachable = false;
     }
-    await pauseForBeats(ttlMs / 12, signal);
+    await pauseForBeats(Math.min(ttlMs, LEASE_MS) / 12, signal);
   }
   return undefined;
 }
@@ -208,7 +210,7 @@ function hold(
     end();
   }
 
-  const age = (): number => performance.now() - renewedAt;
+  const age = (): number => ticks() - renewedAt;
 
   function held(): boolean {
     if (age() >= ttlMs) lose();
@@ -217,7 +219,7 @@ function hold(
 
   async function renew(): Promise<boolean> {
     for (;;) {
-      const requestedAt = performance.now();
+      const requestedAt = ticks();
       const renewed = await records.put(key, valueOf(holder, fence), { expected: version });
       if (renewed !== undefined) {
         version = renewed;

@@ -2,7 +2,7 @@
  * Keeps long work (a rebuild, a new version, a verification) from delaying requests. It runs at full speed while no
  * requests are answered. Else its rate follows the event-loop delay of the answering processes.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep, ticks } from '../../lib/world.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore, Records, WriteBatch } from '../../ports/readStore.js';
 import { servingNow } from './serving.js';
@@ -26,8 +26,8 @@ export interface Pace {
 
 /** Time as a pace sees it, in ms; default the monotonic clock. */
 const CLOCK = {
-  now: (): number => performance.now(),
-  sleep: (ms: number, signal: AbortSignal | undefined): Promise<void> => sleep(ms, undefined, { signal }),
+  now: ticks,
+  sleep: (ms: number, signal: AbortSignal | undefined): Promise<void> => sleep(ms, { signal }),
 };
 
 export function considerate(records: Records, clock = CLOCK): Pace {
@@ -94,7 +94,7 @@ export function paced<E extends Pick<EventStore, 'follow' | 'readAll'>, S extend
     for (const { collection, documents, checkpoint } of batches) {
       for (let from = 0; from === 0 || from < documents.length; from += DOCUMENTS) {
         const last = from + DOCUMENTS >= documents.length;
-        const start = performance.now();
+        const start = ticks();
         await store.write([
           {
             collection,
@@ -102,7 +102,7 @@ export function paced<E extends Pick<EventStore, 'follow' | 'readAll'>, S extend
             ...(last && checkpoint !== undefined ? { checkpoint } : {}),
           },
         ]);
-        await sleep(Math.min(50, performance.now() - start));
+        await sleep(Math.min(50, ticks() - start));
       }
     }
     return undefined;

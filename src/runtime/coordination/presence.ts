@@ -4,8 +4,8 @@
  * something; without a renewal, by this process's monotonic clock, it counts as ended. That process may only be frozen,
  * so work done in its place must be harmless if it continues.
  */
-import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { randomUUID, systemMs, ticks } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 import { pauseForBeats } from '../../lib/async/beats.js';
 import { pause } from '../../lib/async/pause.js';
@@ -65,11 +65,11 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
   let scannedAt = Number.NEGATIVE_INFINITY;
 
   function see(process: string, version: number): void {
-    if (sightings.get(process)?.version !== version) sightings.set(process, { version, since: performance.now() });
+    if (sightings.get(process)?.version !== version) sightings.set(process, { version, since: ticks() });
   }
 
   async function scan(): Promise<void> {
-    const start = performance.now();
+    const start = ticks();
     const found = new Map((await records.list(PREFIX)).map(({ key, version }) => [key.slice(PREFIX.length), version]));
     for (const process of new Set([...sightings.keys(), ...found.keys()])) see(process, found.get(process) ?? 0);
     for (const [process, { version, since }] of sightings)
@@ -86,7 +86,7 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
   async function say(): Promise<void> {
     if (self === undefined) return;
     const key = PREFIX + self.process;
-    if (performance.now() < presentUntil) await records.put(key, {}, { expiresAt: Date.now() + EXPIRES_MS });
+    if (ticks() < presentUntil) await records.put(key, {}, { expiresAt: systemMs() + EXPIRES_MS });
     else {
       self = undefined;
       await records.delete(key);
@@ -103,22 +103,22 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
         forget();
         logger.debug({ err: error }, 'could not say that this process lives');
       }
-      if (performance.now() < busyUntil) await pause(EVERY_MS, closing.signal);
+      if (ticks() < busyUntil) await pause(EVERY_MS, closing.signal);
       else await pauseForBeats(REST_MS, AbortSignal.any([closing.signal, resting.signal]));
     }
   }
   const running = run();
 
   function busy(): void {
-    busyUntil = performance.now() + PRESENT_MS;
+    busyUntil = ticks() + PRESENT_MS;
     resting.abort();
   }
 
   return {
     get self() {
-      if (self === undefined || performance.now() >= presentUntil)
+      if (self === undefined || ticks() >= presentUntil)
         self = { process: randomUUID(), ...(life === null ? {} : { life }) };
-      presentUntil = performance.now() + PRESENT_MS;
+      presentUntil = ticks() + PRESENT_MS;
       busy();
       return self;
     },

@@ -2,9 +2,9 @@
  * Processes that answer requests report their load once a second, in a record that expires. Long work in any process
  * reads it (`pace.ts`).
  */
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { everyBeats } from '../../lib/async/beats.js';
+import { loopDelay, systemMs } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 
 const PREFIX = 'serving/';
@@ -40,7 +40,7 @@ export function reportServing({
   readonly holder: string;
   readonly logger: Logger;
 }): ServingReporter {
-  const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  const delays = loopDelay(RESOLUTION_MS);
   let requests = 0;
   let putting: Promise<unknown> = Promise.resolve();
   const stop = everyBeats(EVERY_MS, () => {
@@ -53,7 +53,7 @@ export function reportServing({
       return;
     }
     putting = records
-      .put(PREFIX + holder, report, { expiresAt: Date.now() + EXPIRES_MS })
+      .put(PREFIX + holder, report, { expiresAt: systemMs() + EXPIRES_MS })
       .catch((error: unknown) => logger.debug({ err: error }, 'could not tell how busy this process is'));
   });
   return {

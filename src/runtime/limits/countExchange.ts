@@ -2,10 +2,10 @@
  * Exchanges counts between processes, by one record per process (docs/limits.md#counted-together). The record of an
  * ended process counts until its windows end, so a restart does not reset the exchanged counts.
  */
-import { randomUUID } from 'node:crypto';
 import { pauseForBeats } from '../../lib/async/beats.js';
 import { pause } from '../../lib/async/pause.js';
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
+import { randomUUID, ticks } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { FollowerRun } from '../supervision/followers.js';
@@ -61,9 +61,9 @@ export function countExchange(
         if (!(error instanceof UnavailableError)) throw error;
         onTrouble(error);
       }
-      const exchangedAt = performance.now();
+      const exchangedAt = ticks();
       await pauseForBeats(EVERY_MS, round.signal);
-      await pause(Math.max(0, exchangedAt + SOONEST_MS - performance.now()), signal);
+      await pause(Math.max(0, exchangedAt + SOONEST_MS - ticks()), signal);
     }
     await publish();
   };

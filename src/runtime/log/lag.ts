@@ -1,5 +1,6 @@
 /** Measures how far a fold is behind the log's present end, so that a stuck fold can't look healthy. */
 import { clockMs } from '../../lib/clock.js';
+import { after, endTimer } from '../../lib/world.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { storedPosition } from '../../ports/storedPosition.js';
 
@@ -41,7 +42,7 @@ export async function lagBehind(
   const { position } = await storedPosition(events, stored);
   if (position !== undefined && position >= end) return { events: 0, seconds: 0, whole: true };
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), withinMs);
+  const timer = after(withinMs, () => late.abort());
   let waiting = 0;
   let oldest: number | undefined;
   let whole = false;
@@ -53,7 +54,7 @@ export async function lagBehind(
       if (whole || waiting >= count) break;
     }
   } finally {
-    clearTimeout(timer);
+    endTimer(timer);
   }
   const seconds = oldest === undefined ? (whole ? 0 : undefined) : Math.max(0, (now() - oldest) / 1000);
   return { events: Math.min(waiting, count), seconds, whole };

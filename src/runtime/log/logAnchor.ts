@@ -3,7 +3,7 @@
  * earlier time, and the read store was not. Its checkpoints would lie beyond the log's end: everything would look
  * caught up, and purchases would be neither charged, sent nor shown.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../../lib/world.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import { LOOKS } from '../../ports/storedPosition.js';

@@ -2,9 +2,9 @@
  * The subjects of personal data: users, phone numbers, usernames. Events and stream names hold a subject's id. It is
  * random: only the key store leads from a phone number to its id, or back (docs/design.md#personal-data).
  */
-import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { inSlices } from '../../lib/async/slices.js';
+import { randomBytes, ticks } from '../../lib/world.js';
 import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { AlteredDataError } from './alteredData.js';
@@ -74,7 +74,12 @@ export interface Subjects {
 }
 
 export function openSubjects({ store, master, lookupOf, secretFor, cached = CACHED }: SubjectsDeps): Subjects {
-  const secretById = new LRUCache<string, Buffer>({ max: cached, ttl: SECRETS_CACHED_MS });
+  const secretById = new LRUCache<string, Buffer>({
+    max: cached,
+    ttl: SECRETS_CACHED_MS,
+    ttlResolution: 0,
+    perf: { now: ticks },
+  });
 
   const lookupsOf = async (names: readonly SubjectName[]): Promise<string[]> => {
     const lookups: string[] = [];
@@ -159,7 +164,7 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
       }
       if (missing.length === 0) return found;
       // The cache's time starts before the read, since a fence may be set while the read is in progress.
-      const start = performance.now();
+      const start = ticks();
       const rows = [...(await store.byId(missing)).values()].filter(({ fenced }) => fenced !== true);
       await open(rows, (id, secret) => {
         secretById.set(id, secret, { start });

@@ -1,6 +1,7 @@
 /** Reads the log once for several builds, while it folds and stores. */
 import { within } from '../../lib/async/within.js';
 import { LOW_PRIORITY_SLICE_MS, slices, type Slices } from '../../lib/async/slices.js';
+import { ticks } from '../../lib/world.js';
 import type { EventBatch, EventStore, Position, ReadOptions, RecordedEvent } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { AlteredEventError } from '../../ports/unavailable.js';
@@ -175,14 +176,14 @@ function heldEvents(builds: readonly RunningBuild[], store: ReadStore, time: Sli
     fold,
     async add(batch) {
       if (slow.length === 0) return;
-      if (position === undefined) since = performance.now();
+      if (position === undefined) since = ticks();
       events.push(...batch.events);
       ({ position } = batch);
       if (events.length >= HELD.events) await fold();
     },
     async before(next) {
       if (position === undefined) return next;
-      const left = HELD.ms - (performance.now() - since);
+      const left = HELD.ms - (ticks() - since);
       return left <= 0 ? 'due' : within(next, left, () => 'due' as const);
     },
   };

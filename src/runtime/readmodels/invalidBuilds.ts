@@ -3,8 +3,8 @@
  * hold events that the log lacks, so it is made again. A build in use is first taken out of use, and its number is
  * never used again, since processes remember its documents. Reads answer 503 until the new build has caught up.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { sleep } from '../../lib/world.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../../ports/storedPosition.js';
 import { checkpointName, type Projection } from './projection.js';

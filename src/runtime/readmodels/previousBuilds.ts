@@ -1,3 +1,4 @@
+import { systemMs } from '../../lib/world.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { sameVersion } from './buildNumbers.js';
 
@@ -25,7 +26,7 @@ export const withRelease = (previous: PreviousBuild | undefined): Left[] =>
 
 /** Retained previous builds, the latest first. */
 export async function retainedPreviousBuilds(store: Pick<ReadStore, 'records'>, name: string): Promise<Left[]> {
-  return withRelease(await previousBuildOf(store, name)).filter(({ until }) => until > Date.now());
+  return withRelease(await previousBuildOf(store, name)).filter(({ until }) => until > systemMs());
 }
 
 /** The latest retained build of another version than `other`. */

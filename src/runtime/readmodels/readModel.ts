@@ -1,3 +1,4 @@
+import { ticks } from '../../lib/world.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { Body, CollectionSpec, IndexSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -98,7 +99,7 @@ export function openReadModel<B extends Body>(
     const { collection: looked, edition } = model;
     // Documents in memory are used only while the build in use is known, so that repairs and swaps show within a
     // second.
-    const isKnown = model.complete && performance.now() - model.knownAt < KNOWN_MS;
+    const isKnown = model.complete && ticks() - model.knownAt < KNOWN_MS;
     const stored = isKnown ? finals?.get(id, edition) : undefined;
     if (stored !== undefined) return stored;
     const document = await store.get<B>(looked, id);
@@ -143,7 +144,7 @@ export function openReadModel<B extends Body>(
  * Updates the build in use about once a second. Only the first read, and the first after a long pause, wait for it.
  */
 function refreshed<B extends Body>(model: Known<B>): Promise<void> | undefined {
-  const age = performance.now() - model.knownAt;
+  const age = ticks() - model.knownAt;
   if (age < KNOWN_MS) return undefined;
   if (age > OLD_MS) return ask(model);
   // A failure is ignored here, since a later read tries again.
@@ -161,7 +162,7 @@ function ask<B extends Body>(model: Known<B>): Promise<void> {
 
 async function lookUp<B extends Body>(model: Known<B>): Promise<void> {
   const { store, projection, collection } = model;
-  const requested = performance.now();
+  const requested = ticks();
   const [active, corrected] = await Promise.all([store.active(projection.name), editionOf(store, projection.name)]);
   model.complete = active !== undefined;
   if (active !== undefined && active !== collection.version)
@@ -179,7 +180,7 @@ function indexesOf<B extends Body>(projection: ReadProjection<B>, number: number
 /** Whether another build is in use by now. @throws UnavailableError before any has caught up */
 async function shouldLookAgain<B extends Body>(model: Known<B>, looked: CollectionSpec): Promise<boolean> {
   const wasComplete = model.complete;
-  if (!wasComplete || performance.now() - model.knownAt > SURE_MS) await ask(model);
+  if (!wasComplete || ticks() - model.knownAt > SURE_MS) await ask(model);
   requireComplete(model);
   return !wasComplete || model.collection !== looked;
 }

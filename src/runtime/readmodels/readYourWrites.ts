@@ -5,6 +5,7 @@
  * else during the read of the document, shared with simultaneous reads. The document's own stream is read only if the
  * log has grown beyond the known progress of the read model.
  */
+import { ticks } from '../../lib/world.js';
 import type { EventStore, LocalLog, Position } from '../../ports/eventStore.js';
 import type { Body } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -36,6 +37,8 @@ export interface DocumentStreams<B> {
 export const BEHIND_WAIT_MS = 100;
 /** How long a read waits for a remote log's answer. */
 const LOG_MS = 1_000;
+/** The same while the log is silent: one that answers again does so in this time, and the read is not late. */
+const SILENT_LOG_MS = 20;
 /** Up to this many streams are read one by one: cheap on this machine, a request each over a network. */
 const FEW = { local: 100, remote: 8 };
 /** Least time between two checks of the read model's progress, which may read its store. */
@@ -84,7 +87,7 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
       return shown;
     },
     follow(end) {
-      const now = performance.now();
+      const now = ticks();
       if (following || now - followed < FOLLOW_MS) return;
       following = true;
       followed = now;
@@ -240,14 +243,14 @@ function localLook(log: LocalLog, streams: Pick<DocumentStreams<never>, 'of'>): 
 
 /**
  * A remote log's end is read together with the document, then the streams of a few documents that may be behind.
- * Without an answer reads wait a second at most, and then not at all until the log answers again.
+ * Without an answer reads wait a second at most, and then 20 ms until the log answers again.
  */
 function remoteLook(log: Required<Pick<LogEnds, 'end' | 'lastOf'>>, streams: Pick<DocumentStreams<never>, 'of'>): Look {
   const endNow = inTurns(log.end);
   let answers = true;
 
   async function end(): Promise<End> {
-    const waited = answers;
+    const waitMs = answers ? LOG_MS : SILENT_LOG_MS;
     const answer = endNow().then(
       (position) => {
         answers = true;
@@ -258,9 +261,7 @@ function remoteLook(log: Required<Pick<LogEnds, 'end' | 'lastOf'>>, streams: Pic
         return silent();
       },
     );
-    if (waited) return within(answer, LOG_MS, silent);
-    answer.catch(() => undefined);
-    return SILENT;
+    return within(answer, waitMs, silent);
   }
 
   function silent(): typeof SILENT {

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { systemMs } from '../../lib/world.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { sameVersion } from './buildNumbers.js';
 import { keptRelease, putPreviousBuild } from './previousBuilds.js';
@@ -51,7 +52,7 @@ export async function swapIn(
   if (!lease.held) throw new LeaseLostError();
   // The record comes before the swap, since a build that is not recorded as previous is dropped.
   if (from !== undefined && !sameVersion(from, version))
-    await putPreviousBuild(store, name, { number: from, until: Date.now() + KEEP_PREVIOUS_MS });
+    await putPreviousBuild(store, name, { number: from, until: systemMs() + KEEP_PREVIOUS_MS });
   if (!(await store.activate(name, version, { expected: from ?? 0 }))) throw new SwapOutdatedError(name);
   const left = builds.find(({ projection, state }) => projection.name === name && state === 'serving');
   if (left !== undefined) enter(left, 'retiring');
@@ -72,7 +73,7 @@ export async function finishSwap(store: ReadStore, name: string, { from, target 
     // The last release stays available after a rebuild.
     const release = await keptRelease(store, name, target);
     const kept = release === undefined ? {} : { release: { number: release.number, until: release.until } };
-    await putPreviousBuild(store, name, { number: from, until: Date.now() + KEEP_PREVIOUS_MS, ...kept });
+    await putPreviousBuild(store, name, { number: from, until: systemMs() + KEEP_PREVIOUS_MS, ...kept });
   }
   await store.records.delete(record.key, record.version);
 }

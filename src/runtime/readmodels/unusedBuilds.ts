@@ -1,4 +1,5 @@
 import { pause } from '../../lib/async/pause.js';
+import { systemMs } from '../../lib/world.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { rankOf, sameVersion } from './buildNumbers.js';
 import { retainedPreviousBuilds } from './previousBuilds.js';
@@ -21,7 +22,7 @@ export async function whileKept(store: ReadStore, build: RunningBuild, signal: A
   while (!signal.aborted && build.state === 'retiring') {
     const retained = (await retainedPreviousBuilds(store, name)).find(({ number }) => number === version);
     if (retained === undefined) return;
-    await pause(Math.min(TIDY_MS, Math.max(0, retained.until - Date.now()) + 1), signal);
+    await pause(Math.min(TIDY_MS, Math.max(0, retained.until - systemMs()) + 1), signal);
   }
 }
 

@@ -1,4 +1,5 @@
 /** Watches appends for readiness: with a full disk reads and pings still work. */
+import { systemMs, ticks } from '../../lib/world.js';
 import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
@@ -34,7 +35,7 @@ export function watchAppends(events: EventStore, recentMs = RECENT_MS): AppendWa
       return done;
     } catch (error) {
       if (error instanceof UnavailableError && !(error instanceof LogSealedError))
-        failed = { since: failed?.since ?? new Date(), why: error.publicReason, at: performance.now() };
+        failed = { since: failed?.since ?? new Date(systemMs()), why: error.publicReason, at: ticks() };
       throw error;
     }
   }
@@ -48,6 +49,6 @@ export function watchAppends(events: EventStore, recentMs = RECENT_MS): AppendWa
         ? {}
         : { appendInOrder: async (...args: Parameters<typeof appendInOrder>) => watched(appendInOrder(...args)) }),
     },
-    failing: () => (failed === undefined || performance.now() - failed.at > recentMs ? undefined : failed),
+    failing: () => (failed === undefined || ticks() - failed.at > recentMs ? undefined : failed),
   };
 }

@@ -2,9 +2,10 @@
  * Followers run as long as their process, and are restarted if they end before they are closed. Readiness, metrics and
  * status read their health here.
  */
-import { ExponentialBackoff, halfJitterGenerator } from 'cockatiel';
 import type { Logger } from 'pino';
 import { pause } from '../../lib/async/pause.js';
+import { backoff } from '../../lib/backoff.js';
+import { systemMs, ticks } from '../../lib/world.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
 /** The first and the longest wait before a restart. It doubles, less up to half at random. */
@@ -73,31 +74,31 @@ interface State {
   failures: number;
   since: string;
   error: unknown;
-  /** `performance.now()` at the first report of `well` since the last failure. */
+  /** `ticks()` at the first report of `well` since the last failure. */
   wellAt: number | undefined;
   troubledAt: number | undefined;
 }
 
-export function followers({ logger, now = Date.now }: FollowersOptions): Followers {
+export function followers({ logger, now = systemMs }: FollowersOptions): Followers {
   const states = new Set<State>();
   const elsewhere: (() => readonly FollowerHealth[])[] = [];
 
   function failed(state: State, error: unknown, asTrouble: boolean): void {
     if (asTrouble && state.troubledAt === undefined)
       logger.warn({ err: error, part: state.part }, `${state.part}: waits for an engine, trying on`);
-    const recovered = state.wellAt !== undefined && performance.now() - state.wellAt >= STEADY_MS;
+    const recovered = state.wellAt !== undefined && ticks() - state.wellAt >= STEADY_MS;
     if (recovered) state.failures = 0;
     if (recovered || state.error === undefined) state.since = new Date(now()).toISOString();
     state.error = error;
     state.wellAt = undefined;
-    state.troubledAt = asTrouble ? (state.troubledAt ?? performance.now()) : undefined;
+    state.troubledAt = asTrouble ? (state.troubledAt ?? ticks()) : undefined;
     if (!asTrouble) state.failures += 1;
   }
 
   function well(state: State): void {
     if (state.wellAt === undefined && state.error !== undefined)
       logger.info({ part: state.part, failures: state.failures }, `${state.part}: works again`);
-    state.wellAt ??= performance.now();
+    state.wellAt ??= ticks();
     state.troubledAt = undefined;
   }
 
@@ -107,7 +108,7 @@ export function followers({ logger, now = Date.now }: FollowersOptions): Followe
     signal: AbortSignal,
     { restartMs: [first, most] = RESTART_MS, expected }: RestartOptions,
   ): Promise<void> {
-    const growing = new ExponentialBackoff({ initialDelay: first, maxDelay: most, generator: halfJitterGenerator });
+    const growing = backoff(first, most);
     const context: FollowerRun = {
       signal,
       well: () => well(state),
@@ -184,7 +185,7 @@ async function endOf(run: (context: FollowerRun) => Promise<void>, context: Foll
 
 function healthOf({ part, aside, failures, since, error, wellAt, troubledAt }: State): FollowerHealth {
   const named = aside ? ({ part, aside } as const) : { part };
-  const now = performance.now();
+  const now = ticks();
   if (error === undefined || (wellAt !== undefined && now - wellAt >= SETTLED_MS))
     return { ...named, failing: false, failures: 0 };
   const failing = failures > 1 || (troubledAt !== undefined && now - troubledAt >= TROUBLED_MS);

@@ -11,6 +11,7 @@ import { ExponentialBackoff, noJitterGenerator } from 'cockatiel';
 import type { Logger } from 'pino';
 import { deferred } from '../../lib/async/deferred.js';
 import { within } from '../../lib/async/within.js';
+import { after, endTimer, ticks, type Timer } from '../../lib/world.js';
 import type { Config } from '../config.js';
 import { STOP_MS, type StopSignal } from '../stopping.js';
 import {
@@ -46,7 +47,7 @@ interface Slot {
   deaths: number;
   /** The wait after the last death in a row; `undefined`: none has died yet. */
   wait: ReturnType<typeof BACKOFF.next> | undefined;
-  timer: NodeJS.Timeout | undefined;
+  timer: Timer | undefined;
   /** Whether it left a commit without an answer, and has answered nothing since. */
   silent: boolean;
 }
@@ -129,10 +130,30 @@ function start(fleet: Fleet, slot: Slot): void {
   const worker = cluster.fork({ ...fleet.ports, [PLACE]: JSON.stringify(place) });
   slot.worker = worker;
   slot.state = 'starting';
+  endHandedConnection(worker);
   worker.on('message', (message: ToSupervisor) => receive(fleet, slot, worker, message));
   worker.once('exit', (code: number | null, signal: string | null) => ended(fleet, slot, code, signal));
   // A message that could not be sent: the end of the process follows, and tells of it.
   worker.on('error', (err) => fleet.logger.debug({ err, process: slot.number }, 'a process could not be reached'));
+}
+
+/**
+ * Closes the connection that was handed to a process last where the process dies. `node:cluster` hands over one at a
+ * time, and leaves it open, without an owner, where the process dies before it has accepted it. Its client would wait
+ * for an answer until it gives up. An accepted connection is closed here already: closing it again does nothing.
+ */
+function endHandedConnection(worker: Worker): void {
+  const { process: child } = worker;
+  const send = child.send.bind(child) as (...given: unknown[]) => boolean;
+  let handed: { close(): void } | undefined;
+  child.send = (...given: unknown[]): boolean => {
+    handed = (given[1] as typeof handed) ?? handed;
+    return send(...given);
+  };
+  // A process that ends by itself has accepted or refused all of them; the refused ones went to others.
+  worker.once('exit', (code: number | null) => {
+    if (code !== 0) handed?.close();
+  });
 }
 
 function receive(fleet: Fleet, slot: Slot, worker: Worker, message: ToSupervisor): void {
@@ -174,7 +195,7 @@ function serves(fleet: Fleet, slot: Slot, { url, health, ops }: Addresses): void
   const { slots, logger } = fleet;
   const isFirst = slots.every(({ hasServed }) => !hasServed);
   const isLast = !slot.hasServed && slots.every((one) => one === slot || one.hasServed);
-  Object.assign(slot, { state: 'serving', hasServed: true, servingSince: performance.now(), silent: false });
+  Object.assign(slot, { state: 'serving', hasServed: true, servingSince: ticks(), silent: false });
   chooseCommitter(fleet);
   if (isLast) logger.info({ url, health, ops, processes: slots.length }, 'all processes have started');
   if (isFirst && fleet.exitCode === undefined) for (const one of slots.filter((it) => it !== slot)) start(fleet, one);
@@ -198,24 +219,24 @@ function ended(fleet: Fleet, slot: Slot, code: number | null, signal: string | n
     stop(fleet, (code ?? 128 + constants.signals[signal as NodeJS.Signals]) || 1);
     return;
   }
-  const hasLasted = state === 'serving' && performance.now() - slot.servingSince >= LASTING_MS;
+  const hasLasted = state === 'serving' && ticks() - slot.servingSince >= LASTING_MS;
   slot.wait = hasLasted || slot.wait === undefined ? BACKOFF.next() : slot.wait.next(undefined);
   const againMs = slot.wait.duration;
   logger.error({ process_number: slot.number, code, signal, againMs }, 'a process has ended, and is started again');
-  slot.timer = setTimeout(start, againMs, fleet, slot);
+  slot.timer = after(againMs, () => start(fleet, slot));
 }
 
 /** Ends all processes, within the time of a stop, and then this one. */
 function stop(fleet: Fleet, exitCode: number): void {
   fleet.exitCode = exitCode;
   for (const { timer, worker } of fleet.slots) {
-    clearTimeout(timer);
+    endTimer(timer);
     worker?.process.kill('SIGTERM');
   }
-  setTimeout(() => {
+  after(STOP_MS, () => {
     for (const { worker } of fleet.slots) worker?.process.kill('SIGKILL');
     process.exit(exitCode === 0 ? 1 : exitCode);
-  }, STOP_MS);
+  });
   endIfDone(fleet);
 }
 

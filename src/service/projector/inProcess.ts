@@ -42,6 +42,7 @@ export async function projectInProcess({
   stored,
   tree,
   dataDir,
+  openScratch,
   ...options
 }: Omit<Parameters<typeof startProjector>[0], 'leaseMs' | 'retireMs'> & {
   readonly followers: Pick<Followers, 'start'>;
@@ -51,17 +52,23 @@ export async function projectInProcess({
   /** Settings of the tree over the log. */
   readonly tree: TreeSettings;
   readonly dataDir: string;
+  /** Default: a store in the data folder, written by a thread of its own. */
+  readonly openScratch?: MaintenanceOptions['openScratch'] | undefined;
 }): Promise<RunningProjector> {
   const { logger } = options;
   const open = resources();
   open.add(await startProjector(options));
-  const scratchWriter = open.add(
-    openScratchWriter((err) => logger.warn({ err }, 'the thread that writes copies for verifications ended')),
-  );
+  const scratchWriter =
+    openScratch === undefined
+      ? open.add(
+          openScratchWriter((err) => logger.warn({ err }, 'the thread that writes copies for verifications ended')),
+        )
+      : undefined;
+  const tools = maintenanceTools(stored, tree, dataDir, scratchWriter);
   const maintenance = open.add(
-    startMaintenance({ ...options, ...maintenanceTools(stored, tree, dataDir, scratchWriter) }),
+    startMaintenance({ ...options, ...tools, ...(openScratch === undefined ? {} : { openScratch }) }),
   );
   open.add(startTree(tree, { ...options, stored, records: options.store.records }));
-  await scratchWriter.loaded;
+  await scratchWriter?.loaded;
   return { poll: maintenance.poll, close: async () => open.close() };
 }

@@ -4,6 +4,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import { symbols, type DestinationStream, type Logger } from 'pino';
+import { after, endTimer, type Timer } from '../../lib/world.js';
 import type { FollowerHealth, FollowerRun, Followers, RestartOptions } from '../../runtime/supervision/followers.js';
 import type { TreeSettings } from '../tree.js';
 import type { RunningProjector } from './inProcess.js';
@@ -82,7 +83,7 @@ export function projectOnThread({
   async function runThread({ signal, well }: FollowerRun): Promise<void> {
     const thread = new Worker(script, { name: 'projector', workerData });
     let cause: unknown;
-    let late: NodeJS.Timeout | undefined;
+    let late: Timer | undefined;
     let brokenOff = false;
     thread.on('message', (message: FromProjectorThread) => {
       if (typeof message === 'string') {
@@ -96,16 +97,16 @@ export function projectOnThread({
     thread.on('error', (error: unknown) => (cause = error));
     const end = (): void => {
       thread.postMessage('close' satisfies ToProjectorThread);
-      late = setTimeout(() => {
+      late = after(endMs, () => {
         brokenOff = true;
         void thread.terminate();
-      }, endMs);
+      });
     };
     signal.addEventListener('abort', end);
     poll = () => thread.postMessage('poll' satisfies ToProjectorThread);
     const code = await new Promise<number>((resolve) => thread.once('exit', resolve));
     signal.removeEventListener('abort', end);
-    clearTimeout(late);
+    endTimer(late);
     lastHealth = PARTS;
     if (!signal.aborted) throw cause ?? new Error(`the projector's thread ended with ${code}`);
     if (brokenOff) failure = new Error(`the projector's thread did not end within ${endMs} ms`);

@@ -345,4 +345,36 @@ test('refuses a mistyped type, limit or wait, and ignores unknown parameters', a
     assert.equal((await ask(token, query)).status, 422, query);
 });
 
+test('are CloudEvents where these are accepted, page by page', async () => {
+  const token = await service.clientToken();
+  const plain = await all(token);
+  assert.ok(plain.length > 3);
+  const found: Json[] = [];
+  let path = '/api/v2/events?limit=3';
+  for (let count = 3; count === 3;) {
+    const headers = { accept: 'application/cloudevents-batch+json' };
+    const reply = await service.ask('GET', path, { token, headers });
+    assert.equal(reply.headers.get('content-type'), 'application/cloudevents-batch+json');
+    checked(answerOf(reply));
+    const batch = reply.json as Json[];
+    count = batch.length;
+    found.push(...batch);
+    path = /^<(.*)>; rel="next"$/.exec(reply.headers.get('link') ?? '')?.[1] ?? '';
+    assert.match(path, /[?&]limit=3(&|$)/);
+  }
+  assert.deepEqual(
+    found
+      .slice(0, plain.length)
+      .map(({ id, type, time, position, data }) => ({ id, type, created_at: time, position, data })),
+    plain,
+  );
+  for (const { specversion, source, subject, datacontenttype, data } of found)
+    assert.deepEqual(
+      [specversion, source.endsWith('/api/v2/events'), subject, datacontenttype],
+      ['1.0', true, data.gift_id ?? data.transaction_id, 'application/json'],
+    );
+  const either = await service.ask('GET', '/api/v2/events', { token, headers: { accept: '*/*' } });
+  assert.ok('data' in either.json);
+});
+
 test.run();

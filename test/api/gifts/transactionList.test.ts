@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
+import { eventually } from '../../support/assertions/until.js';
 import { buy, purchaseOf, refused } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 
@@ -96,12 +97,14 @@ test('a purchase is found by the name that its caller gave it, by nobody else', 
   assert.deepEqual(idsIn(await list(`${query}&limit=1&after=${first.json.next}`)), [made[0]]);
   assert.deepEqual(idsIn(await list('?reference_id=order')), []);
 
-  const { data } = (await service.ask('GET', '/api/v2/events?limit=500', { token: await service.userToken('ann') }))
-    .json;
-  const ofOrder = (data as Json[]).filter((event) => event['data'].transaction_id === made[0]);
+  const token = await service.userToken('ann');
+  const ofOrder = await eventually(async () => {
+    const { data } = (await service.ask('GET', '/api/v2/events?limit=500', { token })).json;
+    const events = (data as Json[]).filter((event) => event['data'].transaction_id === made[0]);
+    return events.some(({ type }) => type === 'transaction.charged') && events;
+  }, 'the charge in the feed');
   for (const { type, data: told } of ofOrder)
     assert.equal(told.reference_id, type.startsWith('transaction.') ? reference_id : undefined, type);
-  assert.ok(ofOrder.some(({ type }) => type === 'transaction.charged'));
 
   for (const [reference, error] of [
     ['', /^purchase\.reference_id /],

@@ -15,7 +15,13 @@ let processes: readonly TakeDaily[];
 test.before.each(() => {
   limited = [];
   const records = memoryRecords(() => now);
-  const settings = { erasuresPerDay: 3, personExportsPerDay: 1, personalReadsPerDay: 0, reversalsPerDay: 0 };
+  const settings = {
+    erasuresPerDay: 3,
+    personExportsPerDay: 1,
+    personalReadsPerDay: 0,
+    replacementsPerDay: 0,
+    reversalsPerDay: 0,
+  };
   const start = (): TakeDaily =>
     dailyLimits(
       records,

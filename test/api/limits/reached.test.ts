@@ -18,6 +18,7 @@ const SETTINGS = {
   erasuresPerDay: 2,
   personExportsPerDay: 0,
   personalReadsPerDay: 50,
+  replacementsPerDay: 0,
   reversalsPerDay: 50,
 };
 const MINUTE_MS = 60_000;

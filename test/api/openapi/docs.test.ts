@@ -48,7 +48,7 @@ test.before(async (context) => {
     }
   });
   app.use(helmet());
-  app.use(docs(document));
+  app.use(docs(() => document));
   app.use(() => {
     throw new HttpError('not_found');
   });
@@ -98,7 +98,7 @@ test('what a browser has already is not sent again', async ({ base }) => {
 });
 
 test('everybody is sent the same bytes: slow readers of a large file take no memory each', async () => {
-  const middleware = docs(document);
+  const middleware = docs(() => document);
   const sent = async (path: string, coding: string): Promise<unknown> => {
     const ctx = {
       path,

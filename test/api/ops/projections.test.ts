@@ -38,7 +38,7 @@ let bought: readonly string[] = [];
 const ask = async (method: 'GET' | 'POST', path: string, body?: object, user = 'sue'): Promise<Reply> =>
   service.ask(method, `/ops/projections${path}`, {
     token: await service.userToken(user),
-    ...(body === undefined ? {} : { body }),
+    ...(method === 'GET' ? {} : { body: { reason: 'a test', ...body } }),
   });
 const seen = async (): Promise<Json[]> =>
   ((await service.events.read(accessStream(new Date().toISOString()))) as Json[]).map(({ data }) => data as Json);
@@ -158,7 +158,7 @@ test('a rebuild that was asked for is made by the service, and gone back from', 
     200,
   );
   assert.deepEqual(await recorded(':name/rebuild', 'gifts'), [[{ name: 'gifts' }, 'ticket 4711', 1, true]]);
-  assert.deepEqual(await recorded(':name/rollback', 'gifts'), [[{ name: 'gifts' }, null, 1, true]]);
+  assert.deepEqual(await recorded(':name/rollback', 'gifts'), [[{ name: 'gifts' }, 'a test', 1, true]]);
 });
 
 test('while another builds it is refused with who that is; aborted, it is gone', async () => {
@@ -180,11 +180,11 @@ test('while another builds it is refused with who that is; aborted, it is gone',
   await lease?.release();
   await store.ensure({ name: 'gifts', version: value.target, indexes: [] });
   const aborted = await ask('POST', '/gifts/abort', { reason: 'not now' });
-  assert.deepEqual([aborted.status, aborted.json], [200, { data: null }]);
-  assert.deepEqual(
-    [(await store.versions('gifts')).includes(value.target), await store.active('gifts')],
-    [false, giftsProjection.version],
-  );
+  assert.equal(aborted.status, 200, aborted.text);
+  // The service's projector may have built it since the lease is free: then it drops the build a moment later.
+  await eventually(async () => (await ask('GET', '/gifts')).json.data.rebuild === null);
+  await eventually(async () => !(await store.versions('gifts')).includes(value.target));
+  assert.equal(await store.active('gifts'), giftsProjection.version);
   assert.deepEqual(
     (await ask('POST', '/gifts/abort')).json,
     { data: null },
@@ -207,8 +207,9 @@ test('what is not there, not allowed or not possible is refused, and nothing is 
     'transactions: no previous build is kept, so there is nothing to go back to',
   );
   refused(await ask('POST', '/gifts/rebuild', { reason: ' ' }), 422, 'reason must not be empty');
+  refused(await ask('POST', '/gifts/rebuild', { altered: true, reason: undefined }), 422, 'reason is required');
   refused(await ask('POST', '/gifts/verification', { sample: 0 }), 422, 'sample must be at least 1');
-  refused(await ask('POST', '/gifts/repair', { ids: ['x'] }), 422, 'reason is required');
+  refused(await ask('POST', '/gifts/repair', { ids: ['x'], reason: undefined }), 422, 'reason is required');
   for (const found of [false, 'yes'])
     refused(await ask('POST', '/gifts/repair', { found, reason: 'why' }), 422, 'found must be true');
   refused(await ask('POST', '/gifts/repair', { reason: 'why' }), 422, 'give ids, or found');
@@ -445,7 +446,6 @@ test('no rebuild is asked for of a log that was altered, but for a reason', asyn
     code: 'projection_refused',
     message: /^the log is not what was signed, .*: events are missing before \w+ of .* \(position 0{15}2, /,
   });
-  await assert.rejects(handled({ altered: true }), { code: 'schema', message: 'reason is required with altered' });
   assert.equal(await rebuildOf(own, 'transactions'), undefined);
   assert.equal(((await handled({ altered: true, reason: 'looked into' })) as { status: number }).status, 202);
   await eventually(async () => (await own.active('transactions')) !== active);

@@ -112,7 +112,7 @@ test('writes CSV and NDJSON, the same on the command line', async () => {
   const csv = await ask('format=csv&product=latte');
   assert.match(
     csv.text,
-    /^at,transaction_id,buyer_id,brand_id,product_id,sale_price_pence,count,total_pence,status,charge_id,reference_id,paid_pence,refunded_pence,product_name\n/,
+    /^at,local_day,transaction_id,buyer_id,brand_id,product_id,sale_price_pence,count,total_pence,status,charge_id,reference_id,paid_pence,refunded_pence,product_name\n/,
   );
   assert.equal(csv.text.split('\n').length, 6);
   assert.equal((await run('--csv', '--product', 'latte')).out, csv.text);

@@ -146,6 +146,8 @@ test('totals, with the check', async () => {
       issued_value: 1750,
       redeemed: 5,
       redeemed_value: 1750,
+      replaced: 0,
+      replaced_value: 0,
       unredeemed: 1,
       unredeemed_value: 350,
       refunded: 0,

@@ -1,6 +1,7 @@
 /** Through which clients staff have their roles, and on which port `/ops` is answered (docs/support.md#ops-roles). */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
+import { eventually } from '../../support/assertions/until.js';
 import { freePort } from '../../support/engines/serverProcess.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
 import { request, type Service, startService } from '../../support/service/service.js';
@@ -23,7 +24,7 @@ test.before(async () => {
 });
 test.after(() => service.close());
 
-const STAFF = { sue: '/ops/parked', aud: '/ops/access?day=2026-03-01' } as const;
+const STAFF = { sue: '/ops/parked', aud: '/ops/access?from=2026-03-01&to=2026-03-01' } as const;
 
 test('gives staff their roles through clients that say so or nothing, and through no other', async () => {
   for (const [user, path] of Object.entries(STAFF))
@@ -39,9 +40,22 @@ test('gives staff their roles through clients that say so or nothing, and throug
     }
 });
 
+test('serves the console, and its sign-in, on the port of /ops alone', async () => {
+  await service.import({ clients: [{ id: 'console', name: 'Console', secret: 'console-secret', staff: true }] });
+  assert.equal((await request(`${ops}/console`, 'GET')).status, 200);
+  const body = { username: 'sue@test.example', password: 'sue-password' };
+  const reply = await eventually(async () => {
+    const tried = await request(`${ops}/console/session/start`, 'POST', { body });
+    return tried.status === 409 ? undefined : tried;
+  });
+  const { access_token } = reply.json.data;
+  assert.equal((await request(`${ops}/ops/parked`, 'GET', { token: access_token })).status, 200);
+  assert.equal((await service.ask('POST', '/console/session/start', { body })).status, 404);
+});
+
 test('answers /ops and its description on a port of its own alone, and nothing else there', async () => {
   const token = await service.userToken('sue', 'desk');
-  for (const path of ['/ops/parked', '/ops/projections', '/ops/nothing']) {
+  for (const path of ['/ops/parked', '/ops/projections', '/ops/nothing', '/console', '/console/console.js']) {
     const reply = await service.ask('GET', path, { token });
     assert.deepEqual([reply.status, reply.json], [404, { error: 'Not found.' }], path);
   }
@@ -52,7 +66,7 @@ test('answers /ops and its description on a port of its own alone, and nothing e
     assert.deepEqual(servers, [{ url }]);
     return Object.keys(paths as object);
   };
-  assert.ok((await pathsOf(ops)).every((path) => path.startsWith('/ops/')));
+  assert.ok((await pathsOf(ops)).every((path) => /^\/(ops|console)\//.test(path)));
   assert.ok((await pathsOf(service.url)).every((path) => !path.startsWith('/ops/')));
 });
 

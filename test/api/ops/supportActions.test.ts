@@ -15,7 +15,7 @@ test.before(async () => {
 });
 test.after(() => service.close());
 
-type What = 'resend' | 'reassign' | 'extend' | 'unredeem' | 'block' | 'unblock';
+type What = 'resend' | 'reassign' | 'extend' | 'unredeem' | 'replace' | 'block' | 'unblock';
 const care = async (gift: string, what: What, body: object = {}, key?: string): Promise<Reply> =>
   service.ask('POST', `/ops/gifts/${gift}/${what}`, {
     token: await service.userToken('sue'),
@@ -233,6 +233,88 @@ test('reverses a redemption for support, as the event, the merchant’s feed and
   assert.equal((await redeem(service, gift)).status, 201, 'it is redeemed again');
 });
 
+test('gives another gift at no charge in place of one that somebody else redeemed, once', async () => {
+  const [gift = ''] = (
+    await service.ask('POST', '/api/v2/transactions', {
+      token: await service.userToken('ann'),
+      body: purchaseOf('latte', [{ user_id: 'bob' }], { message: 'For you' }),
+    })
+  ).json['data'].gifts as string[];
+  assert.equal((await redeem(service, gift)).status, 201);
+  const before = await look(gift);
+  const first = await care(gift, 'replace', { reason: 'redeemed by a thief' }, 'replace-once');
+  assert.equal(first.status, 200, first.text);
+  const { gift_status, replaced_by: next, events } = first.json.data;
+  assert.deepEqual(
+    [gift_status, typesOf({ events }), events[0].by.user, events[0].data.reason],
+    ['redeemed', ['GiftReplaced'], 'sue', 'redeemed by a thief'],
+  );
+  const again = await care(gift, 'replace', { reason: 'redeemed by a thief' }, 'replace-once');
+  assert.deepEqual([again.headers.get('idempotent-replayed'), again.json], ['true', first.json]);
+  refused(await care(gift, 'replace'), 409, 'gift was replaced by another one already.');
+
+  await told(next, 1);
+  const after = await look(next, 'bob');
+  for (const field of ['purchase_id', 'sender_id', 'expiry_date', 'receiver_id', 'is_expired'])
+    assert.equal(after[field], (await look(gift, 'bob'))[field], field);
+  assert.deepEqual([after.gift_status, before.gift_status], ['sent', 'redeemed']);
+  assert.equal((await look(next)).receiver_id, '', 'the buyer did not name the receiver of this one');
+  const message = await service.ask('GET', `/api/v2/gifts/${next}?embed=message`, {
+    token: await service.userToken('bob'),
+  });
+  assert.match(message.text, /For you/);
+  refused(
+    await care(next, 'replace'),
+    409,
+    'gift was given at no charge in place of another one: it is neither replaced nor refunded.',
+  );
+  const refund = await service.ask('POST', `/ops/transactions/${after.transaction_id}/refund`, {
+    token: await service.userToken('sue'),
+    body: { reason: 'x' },
+  });
+  refused(refund, 409, 'gift was given at no charge in place of another one: it is neither replaced nor refunded.');
+  assert.equal((await redeem(service, next)).status, 201);
+
+  assert.equal((await care(gift, 'unredeem')).status, 200);
+  assert.equal((await look(gift)).gift_status, 'cancelled', 'the old one is not worth a second time');
+  refused(await redeem(service, gift), 405, 'gift is cancelled and cannot be redeemed.');
+
+  const bought = await service.ask('GET', `/api/v2/transactions/${after.transaction_id}`, {
+    token: await service.userToken('ann'),
+  });
+  const { retail, status, replaces } = bought.json['data'] as Json;
+  assert.deepEqual([retail, status, replaces], ['0.00', 'charged', gift], bought.text);
+  const fed = await eventually(async () => {
+    const { json } = await service.ask('GET', '/api/v2/events?limit=500', { token: await service.userToken('ann') });
+    const shown = json['data'] as Json[];
+    const found = ['gift.replaced', 'transaction.created'].map((type) =>
+      shown.find(({ type: one, data }) => one === type && (data.replaced_by === next || data.replaces === gift)),
+    );
+    return found.includes(undefined) ? undefined : found;
+  });
+  assert.doesNotMatch(JSON.stringify(fed), /thief/);
+  const history = await service.ask('GET', `/ops/gifts/${next}/history`, { token: await service.userToken('aud') });
+  const [purchase] = history.json.data as Json[];
+  assert.deepEqual(
+    [purchase?.type, purchase?.by.user, purchase?.data.reason, purchase?.data.replaces.gift_id],
+    ['GiftsPurchased', 'sue', 'redeemed by a thief', gift],
+  );
+  const totals = await service.ask('GET', '/ops/totals?check=1', { token: await service.userToken('aud') });
+  const { sums, check } = totals.json as Json;
+  assert.deepEqual([sums.replaced, sums.replaced_value, check.agree], [1, 350, true], totals.text);
+});
+
+test('a code that is out must be worthless before its gift is replaced', async () => {
+  const gift = await buyOne(service, 'latte', { user_id: 'bob' });
+  assert.equal(
+    (await service.ask('POST', `/api/v2/gifts/${gift}/voucher`, { token: await service.userToken('bob') })).status,
+    200,
+  );
+  refused(await care(gift, 'replace'), 409, 'gift has a voucher: say voided once its code is worthless.');
+  const { gift_status, replaced_by } = await done(gift, 'replace', { voided: true });
+  assert.deepEqual([gift_status, (await look(replaced_by)).voucher_id], ['cancelled', null]);
+});
+
 test('not to a day that is past, earlier, too far or none', async () => {
   const gift = await buyOne(service);
   const wrong = 'expiry_date must be a day to come, later than the present one and at most ten years ahead.';
@@ -327,6 +409,7 @@ test('unknown gifts, no reason, no role', async () => {
     reassign: { user_id: 'bob' },
     extend: { expiry_date: daysFromNow(900).slice(0, 10) },
     unredeem: {},
+    replace: {},
     block: {},
     unblock: {},
   };

@@ -655,6 +655,22 @@ test("gives a key to one of two at once; a late release frees no other request's
   assert.equal(await take(), 'waits');
 });
 
+test('gives a key to one of two at once that reach the same process', async () => {
+  const records = memoryRecords(Date.now);
+  const owner = keyOwner({ self: { process: 'a' }, isGone: () => false });
+  const take = async (): Promise<HeldKey | 'waits'> =>
+    takeKey(records, 'twins', 'hash', Date.now, owner).then(
+      (taken) => taken as HeldKey,
+      () => 'waits',
+    );
+  const both = await Promise.all([take(), take()]);
+  assert.equal(both.filter((one) => one === 'waits').length, 1);
+  const [first] = both.filter((one) => one !== 'waits');
+  assert.equal(await take(), 'waits');
+  await first?.release();
+  assert.notEqual(await take(), 'waits');
+});
+
 test('an answer is given again for a day', async () => {
   let now = Date.parse('2026-01-01T00:00:00.000Z');
   const records = memoryRecords(() => now);

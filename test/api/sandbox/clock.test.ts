@@ -247,6 +247,22 @@ test('stamps what the command line appends with its time', async () => {
     shown.push(...events.filter(({ stream }) => stream.startsWith('access')).map(({ at }) => at));
   assert.ok(shown.length >= 2);
   for (const at of shown.slice(-2)) assert.ok(at >= now, `${at} is before ${now}`);
+  const { transaction_id: transaction } = (
+    await request(`${service.url}/api/v2/gifts/${gift}`, 'GET', { token: await userTokenOf(service.url, 'ann') })
+  ).json.data;
+  for (const args of [
+    ['gifts', 'extend', gift, '--until', `${Number(now.slice(0, 4)) + 2}-12-31`],
+    ['purchases', 'refund', transaction as string],
+  ])
+    await promisify(execFile)(process.execPath, [GIFT, ...args, '--reason', 'ticket 7'], {
+      env: { PATH, ...service.settings },
+    });
+  const changed = [
+    ...(await service.events.read(`gift-${gift}`)),
+    ...(await service.events.read(`transaction-${transaction}`)),
+  ].filter(({ type }) => ['GiftExtended', 'RefundRequested'].includes(type));
+  assert.equal(changed.length, 2);
+  for (const { at, type } of changed) assert.ok(at >= now, `${type} at ${at} is before ${now}`);
 });
 
 test.run();

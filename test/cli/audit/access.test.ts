@@ -46,6 +46,14 @@ test('shows a span of days, by person, gift and who', async () => {
   assert.equal(whatOf(await access(...within, '--gift', shortcode)), ['GET gift']);
   assert.equal(whatOf(await access(...within, '--who', 'aud')), ['GET gift']);
   assert.equal(whatOf(await access(...within, '--who', 'nobody')), []);
+  for (const misspelled of [
+    ['--person', 'u4'],
+    ['--gift', '5f2c9d6a1b7e4c80d3a2'],
+  ]) {
+    const { code, err } = await access(...within, ...misspelled);
+    assert.is(code, 2);
+    assert.match(err, /^gift: --(person|gift): "?\w+"? is not known, and no record of this time is about it/);
+  }
 });
 
 test('shows days with thousands of records, each once, in all its forms', async () => {

@@ -40,16 +40,16 @@ test('redemptions and their reversals come as CSV, in log order, with what was r
   const lines = out.trimEnd().split('\n');
   assert.equal(
     lines[0],
-    'position,at,type,gift_id,redemption_id,location_id,location_merchant_id,merchant_id,brand_id,product_id,value_pence,user,client,roles,request_id,command_id,causation_id,correlation_id,id,revision,location_name,location_merchant_name,brand_name,product_name',
+    'position,at,local_day,type,gift_id,redemption_id,location_id,location_merchant_id,merchant_id,brand_id,product_id,value_pence,user,client,roles,request_id,command_id,causation_id,correlation_id,id,revision,location_name,location_merchant_name,brand_name,product_name',
   );
   const cells = lines.slice(1).map((line) => line.split(','));
   assert.deepEqual(
-    cells.map((row) => [row[2], row[3], row[5], row[10], row[11]]),
+    cells.map((row) => [row[3], row[4], row[6], row[11], row[12]]),
     [
       ['GiftRedeemed', lattes[0], 'bean-soho', '350', 'till-coffee'],
       ['GiftRedeemed', lattes[1], 'bean-leeds', '350', 'till-coffee'],
       ['GiftUnredeemed', lattes[0], 'bean-soho', '350', 'till-coffee'],
-      ['GiftRedeemed', cells[3]?.[3], 'screen-soho', '1050', 'dan'],
+      ['GiftRedeemed', cells[3]?.[4], 'screen-soho', '1050', 'dan'],
     ],
   );
   assert.deepEqual(cells[0]?.slice(-4), ['Bean Soho', 'Coffee Ltd', 'Bean', 'Café latte']);
@@ -170,6 +170,8 @@ test('totals are per merchant and day, to the penny, and agree with the streams'
     merchant_id: 'coffee',
     issued: 3,
     issued_value: 1050,
+    replaced: 0,
+    replaced_value: 0,
     redeemed: 2,
     redeemed_value: 700,
     unredeemed: 1,
@@ -186,6 +188,8 @@ test('totals are per merchant and day, to the penny, and agree with the streams'
     merchant_id: 'cinema',
     issued: 1,
     issued_value: 1050,
+    replaced: 0,
+    replaced_value: 0,
     redeemed: 1,
     redeemed_value: 1050,
     unredeemed: 0,
@@ -224,8 +228,11 @@ test('a part of the time counts what happened in it', async () => {
 
 test('people see a table with pounds, and CSV has pence', async () => {
   const { out, err } = await audit('totals', '--check');
-  assert.match(out, /^the whole log: .*\n\nday +merchant +issued +£ +redeemed +£/);
-  assert.match(out, /all +4 +21\.00 +3 +17\.50 +1 +3\.50 +0 +0\.00 +0 +0\.00 +0 +0\.00\n$/);
+  assert.match(out, /^the whole log: .*\n\nday +merchant +issued +£ +replaced +£ +redeemed +£/);
+  assert.match(
+    out,
+    /all +4 +21\.00 +0 +0\.00 +3 +17\.50 +1 +3\.50 +0 +0\.00 +0 +0\.00 +0 +0\.00\n\nby location: gift audit redemptions /,
+  );
   assert.match(
     err,
     /2 transactions and 4 gifts read by their streams, 0 of them paid for and not issued yet: all agrees to the penny/,
@@ -233,9 +240,9 @@ test('people see a table with pounds, and CSV has pence', async () => {
   const csv = (await audit('totals', '--csv')).out.split('\n');
   assert.equal(
     csv[0],
-    'day,merchant_id,issued,issued_value_pence,redeemed,redeemed_value_pence,unredeemed,unredeemed_value_pence,unredeemed_by_support,unredeemed_by_support_value_pence,refunded,refunded_value_pence,charged_back,charged_back_value_pence,merchant_name',
+    'day,merchant_id,issued,issued_value_pence,replaced,replaced_value_pence,redeemed,redeemed_value_pence,unredeemed,unredeemed_value_pence,unredeemed_by_support,unredeemed_by_support_value_pence,refunded,refunded_value_pence,charged_back,charged_back_value_pence,merchant_name',
   );
-  assert.match(csv[2] ?? '', /,coffee,3,1050,2,700,1,350,0,0,0,0,0,0,Coffee Ltd$/);
+  assert.match(csv[2] ?? '', /,coffee,3,1050,0,0,2,700,1,350,0,0,0,0,0,0,Coffee Ltd$/);
 });
 
 test('who saw what is shown', async () => {

@@ -96,7 +96,10 @@ test('names the event that was altered in the file of a stopped service, in word
   const altered = database
     .prepare(`UPDATE events SET data = replace(data, 'bean-soho', 'bean-bath') WHERE type = 'GiftRedeemed'`)
     .run();
-  database.close();
+  const records = (): unknown =>
+    database.prepare(`SELECT count(*) FROM events WHERE type = 'LogVerified'`).pluck().get();
+  const before = Number(records());
+  assert.ok(before > 0);
   assert.equal(altered.changes, 1);
   const { code, out, err } = await verify();
   assert.equal(code, 1);
@@ -112,6 +115,8 @@ test('names the event that was altered in the file of a stopped service, in word
     [agrees, difference['change'], difference['count'], difference['signed']],
     [false, 'altered', 1, true],
   );
+  assert.equal(records(), before, 'an altered log stays as it was found');
+  database.close();
 });
 
 test('finds what was cut off by a head that was kept outside', async () => {

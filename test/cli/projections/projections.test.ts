@@ -467,8 +467,9 @@ test('shows which process works, how fast, and a rebuild under way', async ({ di
       ]);
       writing = false;
       await writes;
-      assert.match(words.out, new RegExp(`^gifts +${V}, build 1 +yes .*the leader$`, 'm'));
-      assert.match(words.out, /^purchase .*no process$/m);
+      assert.match(words.out, new RegExp(`^gifts +${V}, build 1  .*\\d$`, 'm'));
+      assert.match(words.out, /^kept up to date by the leader\n\nprocess manager/m);
+      assert.match(words.out, /^run by no process$/m);
       assert.match(
         words.out,
         /transactions: rebuild to 2, build 7 is building, 50 events of about 200; no process builds it: gift projections rebuild transactions goes on, --abort ends it; asked for by cli:ann@till at .*: why\[2J/,
@@ -600,7 +601,8 @@ test('shows that no process builds a new version while an earlier release leads'
       await engines.store.drop({ ...GIFTS, version: V + 1 });
       await leadsBeside(engines, { ...giftsProjection, version: V, previous: [] }, async () => {
         const { out } = await gift(dir, ['projections', 'status']);
-        assert.match(out, new RegExp(`^gifts +${V + 1} +no +none .*no process$`, 'm'));
+        assert.match(out, new RegExp(`^gifts +${V + 1}, not in use +none `, 'm'));
+        assert.match(out, /^kept up to date by no process: gifts$/m);
         assert.match(
           out,
           new RegExp(

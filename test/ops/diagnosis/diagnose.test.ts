@@ -70,7 +70,7 @@ function sources(changed: Partial<DiagnosisSources> = {}): DiagnosisSources {
     keys: async () => undefined,
     settings: { warnings: [], deadLinks: false },
     limits: async () => [],
-    routines: async () => [{ of: 'backup', days: 7, last: minutesAgo(60) }],
+    routines: async () => [{ of: 'backup', days: 7, last: minutesAgo(60), differing: [] }],
     freeBytes: async () => 50e9,
     metrics: async () => '',
     onFault: (error) => {
@@ -273,12 +273,22 @@ const TABLE: readonly (readonly [
     'nobody backs up or reconciles',
     {
       routines: async () => [
-        { of: 'backup', days: 7, last: undefined },
-        { of: 'reconciliation', days: 7, last: undefined },
+        { of: 'backup', days: 7, last: undefined, differing: [] },
+        { of: 'reconciliation', days: 7, last: undefined, differing: [] },
       ],
     },
     ['reconciliation_old', 'backup_old'],
     /payments were not reconciled within 7 days/,
+  ],
+  [
+    'a reconciliation found differences',
+    {
+      routines: async () => [
+        { of: 'reconciliation', days: 7, last: minutesAgo(60), differing: [{ day: '2026-05-04', differences: 2 }] },
+      ],
+    },
+    ['reconciliation_differs'],
+    /^the last reconciliation of 2026-05-04 found 2 differences$/,
   ],
   ['the disk fills up', { freeBytes: async () => 1.5e9 }, ['disk_short'], /^1\.5 GB are left/],
   ['an engine is away', { status: away, rebuilds: away }, ['not_known'], /leaders.*: an engine does not answer$/],

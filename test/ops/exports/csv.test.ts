@@ -1,8 +1,24 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { csvLine, withoutMark } from '../../../src/ops/exports/csv.js';
+import { csvLine, csvWriter, withoutMark } from '../../../src/ops/exports/csv.js';
+
+import { timeZone } from '../../../src/ops/ranges/times.js';
 
 const test = suite('audit/csv');
+
+test('has the local day beside each time, and a byte order mark for Excel', () => {
+  const columns = ['id', 'at', 'name'];
+  const london = csvWriter(columns, {});
+  assert.is(london.heading, 'id,at,local_day,name\n');
+  assert.is(
+    london.line(['a', '2026-05-03T23:30:00.000Z', '£5 off']),
+    'a,2026-05-03T23:30:00.000Z,2026-05-04,£5 off\n',
+    'in summer the day begins an hour earlier',
+  );
+  const tokyo = csvWriter(columns, { zone: timeZone('Asia/Tokyo'), excel: true });
+  assert.is(tokyo.heading, '\uFEFFid,at,local_day,name\n');
+  assert.is(tokyo.line(['a', '2026-12-31T16:00:00.000Z', '']), 'a,2026-12-31T16:00:00.000Z,2027-01-01,\n');
+});
 
 test('marks text that a spreadsheet would convert with an apostrophe, which a program removes', () => {
   const taken = [

@@ -13,6 +13,7 @@ import { PARKED_NAMES, parkedStream } from '../../../src/domain/parked.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
 import type { OutwardEvent } from '../../../src/domain/outward.js';
 import type { LogRestored } from '../../../src/domain/restored.js';
+import type { LogVerified } from '../../../src/domain/logVerified.js';
 import type { TreeEvent } from '../../../src/domain/treeHeads.js';
 import { voucherCodeStream } from '../../../src/domain/voucherCode.js';
 import { walletStream } from '../../../src/domain/wallet.js';
@@ -34,7 +35,14 @@ const STREAMS = {
 /** All that happens to gifts: the catalogue, accounts, who saw what and the tree are of no gift's life. */
 type OfGifts = Exclude<
   AnyDomainEvent,
-  AccessEvent | AccountEvent | CatalogueEvent | LogRestored | OutwardEvent | TreeEvent | WebhookEndpointEvent
+  | AccessEvent
+  | AccountEvent
+  | CatalogueEvent
+  | LogRestored
+  | LogVerified
+  | OutwardEvent
+  | TreeEvent
+  | WebhookEndpointEvent
 >['type'];
 
 /**
@@ -64,6 +72,7 @@ const WHERE: Readonly<Record<OfGifts, keyof typeof STREAMS | null>> = {
   GiftBlocked: 'gift',
   GiftUnblocked: 'gift',
   GiftReassigned: 'gift',
+  GiftReplaced: 'gift',
   GiftExtended: 'gift',
   GiftExpiring: 'gift',
   GiftExpired: 'gift',

@@ -32,12 +32,12 @@ test('finds the receiver and the user whose numbers are not valid any more, and 
     message: '',
   });
   const deps = { events, subjects };
-  const { people } = await findPeople(deps, 'phone', '020 7946 0018');
+  const { people } = await findPeople(deps, 'phone_number', '020 7946 0018');
   assert.equal(people, [{ person: `phone:${landlineId}`, kind: 'number' }]);
-  assert.equal((await findPeople(deps, 'phone', PREMIUM)).people, [{ person: 'eve', kind: 'user' }]);
+  assert.equal((await findPeople(deps, 'phone_number', PREMIUM)).people, [{ person: 'eve', kind: 'user' }]);
   await installed(async ({ store }) => {
     const search = { ...deps, models: openReadModels(store, events), withoutBuilds: true } as const;
-    const { gifts } = await findGifts(search, { by: 'phone', text: LANDLINE }, { limit: 10 });
+    const { gifts } = await findGifts(search, { by: 'phone_number', text: LANDLINE }, { limit: 10 });
     assert.equal(
       gifts.map(({ transaction_id, as }) => [transaction_id, as]),
       [['t', 'receiver']],

@@ -10,6 +10,7 @@ import { findGifts } from '../../../src/ops/people/findGifts.js';
 import type { PersonGiftDeps } from '../../../src/ops/people/personGifts.js';
 import { byUserProjection } from '../../../src/projections/byUser.js';
 import { giftsProjection } from '../../../src/projections/gifts.js';
+import { redemptionsProjection } from '../../../src/projections/redemptions.js';
 import { openReadModels } from '../../../src/projections/index.js';
 import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { memorySubjects } from '../../support/fixtures/memorySubjects.js';
@@ -17,7 +18,7 @@ import { type Installation, installed, newEvent, purchase, settled } from '../..
 
 const test = suite('gifts of a person');
 
-const PROJECTIONS = [giftsProjection, transactionsProjection, byUserProjection];
+const PROJECTIONS = [giftsProjection, transactionsProjection, byUserProjection, redemptionsProjection];
 const NUMBER = '+447700900123';
 const START = Date.parse('2026-03-01T10:00:00.000Z');
 
@@ -96,13 +97,16 @@ test(
     };
     const before = [
       `${toNobody} claimer sent GiftClaimed`,
-      ...[`${phoned} receiver redeemed GiftRedeemed`, `${taken} receiver sent GiftReassigned`].toSorted(),
+      ...[`${phoned} receiver redeemed GiftRedeemed`, `${taken} former receiver sent GiftReassigned`].toSorted(),
       ...[`${bought} buyer sent GiftIssued`, `${bought} receiver sent GiftIssued`].toSorted(),
       `${forOther} buyer sent GiftIssued`,
       `${early} receiver sent GiftIssued`,
     ];
     const models = () => openReadModels(store, events);
     const sorted = (lines: readonly string[]): string[] => lines.toSorted();
+    const redeemed = { by: 'redemption', text: 'r' } as const;
+    const ofRedemption = [`${phoned} undefined redeemed GiftRedeemed`];
+    assert.equal(await listed({ ...deps, models: models(), withoutBuilds: true }, redeemed), ofRedemption);
     assert.equal(sorted(await listed({ ...deps, models: models(), withoutBuilds: true }, EVE)), sorted(before));
     await projected(async () => assert.equal(sorted(await listed({ ...deps, models: models() }, EVE)), sorted(before)));
 
@@ -116,11 +120,20 @@ test(
       `${pending} buyer pending GiftsPurchased`,
       `${moved} later receiver sent NotificationSent`,
       ...before.map((line) =>
-        line.replace(`${early} receiver sent GiftIssued`, `${early} receiver sent GiftReassigned`),
+        line.replace(`${early} receiver sent GiftIssued`, `${early} former receiver sent GiftReassigned`),
       ),
     ];
     assert.equal(sorted(await listed({ ...deps, models: models() }, EVE)), sorted(after));
-    const byPhone = { by: 'phone', text: NUMBER } as const;
+    const [others = ''] = await buy('dan', [{ user_id: 'dan' }]);
+    for (const type of ['GiftRedeemed', 'GiftUnredeemed'])
+      await tell(giftStream(others), type, { redemption_id: 'later', location_id: 's' });
+    for (const [text, found] of [
+      ['r', ofRedemption],
+      ['later', [`${others} undefined sent GiftUnredeemed`]],
+      ['unknown', []],
+    ] as const)
+      assert.equal(await listed({ ...deps, models: models() }, { by: 'redemption', text }), found);
+    const byPhone = { by: 'phone_number', text: NUMBER } as const;
     assert.equal(sorted(await listed({ ...deps, models: models() }, byPhone)), sorted(after));
     await projected(async () => {
       const found = await listed({ ...deps, models: models() }, EVE);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { enterWorld, REAL_WORLD } from '../../../src/lib/world.js';
 import { giftsProjection } from '../../../src/projections/gifts.js';
 import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../../src/processors/runner/checkpoint.js';
@@ -77,15 +78,14 @@ test(
   installed(async ({ events, store }) => {
     await buy(events);
     const look = openServiceStatus({ events, store, projections: [] });
-    const { timeout } = AbortSignal;
-    AbortSignal.timeout = () => AbortSignal.abort();
+    enterWorld({ ...REAL_WORLD, after: (_ms, run) => (run(), REAL_WORLD.after(0, () => undefined)) });
     try {
       assert.equal(
         (await look.look()).map((one) => one.kind !== 'part' && one.lag_exact),
         [false, false, false, false],
       );
     } finally {
-      AbortSignal.timeout = timeout;
+      enterWorld(REAL_WORLD);
       await look.close();
     }
   }),

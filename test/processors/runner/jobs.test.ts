@@ -292,6 +292,14 @@ test('parks once until the feed shows it, and says once that it failed', async (
   );
 });
 
+test('takes nothing on that is not open any more, such as work that the same batch shows as parked', async () => {
+  const { runner, job, logged, lines } = working(async () => Promise.reject(new GiveUpError('no')));
+  runner.takeOn({ ...job('parked'), cause: () => undefined });
+  await settled();
+  assert.equal([logged, lines], [[], []]);
+  await runner.stop();
+});
+
 test('takes nothing on once it is to end', async () => {
   const { runner, job, logged, stopping } = working(async () => undefined);
   stopping.abort();

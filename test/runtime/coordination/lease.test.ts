@@ -14,7 +14,6 @@ import { FOR_EVER_MS, until } from '../../support/assertions/until.js';
 
 const TTL = 120;
 /** Time of a lease that runs out in no test, in ms. */
-/** Nobody waits for it to run out. */
 const LONG = FOR_EVER_MS;
 const test = suite('lease');
 

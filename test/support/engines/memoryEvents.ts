@@ -78,6 +78,7 @@ export function memoryEvents(): MemoryEvents {
       throw new Error('the log in memory does not follow');
     },
     end: async () => log.at(-1)?.position,
+    startOfLast: async (count) => log.at(-1 - count)?.position,
     reaches: async (position) => isPosition(position) && position <= (log.at(-1)?.position ?? ''),
     async seal() {
       sealed = true;

@@ -31,11 +31,13 @@ export interface Receiver {
 export interface ReceiverOptions {
   readonly tls?: { readonly key: string; readonly cert: string };
   readonly host?: string;
+  /** Default: any free one. */
+  readonly port?: number;
 }
 
 export async function openReceiver(
   answer: Answer = (_, response) => void response.end(),
-  { tls, host = '127.0.0.1' }: ReceiverOptions = {},
+  { tls, host = '127.0.0.1', port: at = 0 }: ReceiverOptions = {},
 ): Promise<Receiver> {
   const received: Received[] = [];
   const sockets = new Set<Socket>();
@@ -66,7 +68,7 @@ export async function openReceiver(
     socket.on('error', () => undefined);
     socket.on('close', () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  await new Promise<void>((resolve) => server.listen(at, host, resolve));
   const { port } = server.address() as AddressInfo;
   const self: Receiver = {
     port,

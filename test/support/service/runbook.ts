@@ -97,7 +97,7 @@ export function missingIn(
  */
 export async function runCommand(command: RunbookCommand, env: Readonly<Record<string, string>>): Promise<string> {
   const looks =
-    !/^gift .*(rebuild|repair|rollback|retry|discard|backup|restore|refund|resend|extend|reassign|unredeem|block)\b/.test(
+    !/^gift .*(rebuild|repair|rollback|retry|discard|backup|restore|refund|resend|extend|reassign|unredeem|replace|block|erase)\b/.test(
       command.command,
     );
   for (const until = performance.now() + DEADLINE_MS; ; await sleep(100)) {

@@ -163,7 +163,7 @@ function reads(log: OpenLog): Pick<EventStore, 'read' | 'readAll' | 'readTexts' 
 }
 
 /** What is said of the log's end and of its positions. */
-function ends(log: OpenLog): Pick<EventStore, 'end' | 'reaches' | 'local' | 'timeBounds'> {
+function ends(log: OpenLog): Pick<EventStore, 'end' | 'startOfLast' | 'reaches' | 'local' | 'timeBounds'> {
   const { reader } = log;
   /** The log's end as read for all calls of one microtask turn. */
   let known: { readonly end: Position | undefined } | undefined;
@@ -171,6 +171,10 @@ function ends(log: OpenLog): Pick<EventStore, 'end' | 'reaches' | 'local' | 'tim
     async end() {
       refuseWhenClosed(log);
       return positionOrNone(reader.end());
+    },
+    async startOfLast(count) {
+      refuseWhenClosed(log);
+      return positionOrNone(reader.startOfLast(count));
     },
     async reaches(position) {
       refuseWhenClosed(log);

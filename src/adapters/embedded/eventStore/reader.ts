@@ -49,6 +49,8 @@ export type Scan<E = RecordedEvent> = (after: number, through: number, limit: nu
 /** Reads of the log, with positions as numbers. Every method throws UnavailableError. */
 export interface EventReader {
   end(): number;
+  /** Position of the event before the last `count`; 0 where there is none. */
+  startOfLast(count: number): number;
   /** Position of the stream's last event; 0 for an empty stream. */
   lastOf(stream: string): number;
   /** The first or last position with a time from `from` to `to`; 0 where there is none. */
@@ -64,6 +66,11 @@ export interface EventReader {
 
 export function eventReader(database: Database, file: string): EventReader {
   const endOf = database.prepare<[], number>(LAST_POSITION).pluck();
+  const back = database
+    .prepare<[number], number>(
+      `SELECT position FROM events WHERE position BETWEEN 1 AND ${MAX_POSITION} ORDER BY position DESC LIMIT 1 OFFSET ?`,
+    )
+    .pluck();
   const lastOf = database
     .prepare<[string], number>(
       `SELECT position FROM events WHERE stream = ? AND ${IN_LOG} ORDER BY revision DESC LIMIT 1`,
@@ -131,6 +138,7 @@ export function eventReader(database: Database, file: string): EventReader {
 
   return {
     end: () => guarded(() => endOf.get()!),
+    startOfLast: (count) => guarded(() => back.get(count) ?? 0),
     lastOf: (name) => guarded(() => lastOf.get(name) ?? 0),
     timedWithin: (edge, after, through, from, to) =>
       guarded(() => (edge === 'first' ? firstTimed : lastTimed).get(after, through, from, to) ?? 0),

@@ -50,6 +50,8 @@ export interface Routine {
   readonly days: number;
   /** When it was begun last, within these days; `undefined`: it was not. */
   readonly last: string | undefined;
+  /** Days whose last comparison found differences. */
+  readonly differing: readonly { readonly day: string; readonly differences: number }[];
 }
 
 const ROUTINES = {
@@ -58,7 +60,12 @@ const ROUTINES = {
 } as const;
 
 export function checkRoutines(routines: readonly Routine[]): Found[] {
-  return routines
-    .filter(({ last }) => last === undefined)
-    .map(({ of, days }) => ({ code: ROUTINES[of].code, what: `${ROUTINES[of].text} within ${days} days` }));
+  return routines.flatMap(({ of, days, last, differing }): Found[] => [
+    ...(last === undefined ? [{ code: ROUTINES[of].code, what: `${ROUTINES[of].text} within ${days} days` }] : []),
+    ...differing.map(({ day, differences }) => ({
+      code: 'reconciliation_differs' as const,
+      what: `the last reconciliation of ${day} found ${differences} ${differences === 1 ? 'difference' : 'differences'}`,
+      command: `gift payments reconcile --day ${day}`,
+    })),
+  ]);
 }

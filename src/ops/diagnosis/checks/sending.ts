@@ -36,7 +36,7 @@ export function checkWebhooks(endpoints: readonly EndpointState[], now: number):
         {
           code: 'webhook_endpoint_failing',
           what: `${named} failed ${failures} times in a row; the oldest event that waits is of ${oldest.failed ?? oldest.untried ?? 'now'}`,
-          command: `curl -H "Authorization: Bearer $OWNER_TOKEN" $API/api/v2/webhook-endpoints/${id}/attempts`,
+          command: `gift webhooks attempts ${id}`,
         },
       ];
     if (age(oldest.untried) <= LATE_MS) return [];

@@ -34,7 +34,8 @@ export async function headStatus(
   };
 }
 
-async function firstUncovered(
+/** Time of the first event after the last head's, but the tree's own. @throws UnavailableError */
+export async function firstUncovered(
   events: Pick<EventStore, 'readAll'>,
   after: Position | undefined,
 ): Promise<string | undefined> {
@@ -46,7 +47,7 @@ async function firstUncovered(
 }
 
 /** Names of keys without a line in the note; whether a line's signature is valid, a verification tells. */
-function uncosignedIn(note: string, witnesses: readonly string[]): string[] {
+export function uncosignedIn(note: string, witnesses: readonly string[]): string[] {
   const signed = new Set(parseNote(note).signatures.map(keyName));
   return witnesses
     .map((key) => cosignatureVerifier(key))

@@ -2,6 +2,7 @@
 import { pause } from '../../../lib/async/pause.js';
 import { TREE_TYPES } from '../../../domain/treeHeads.js';
 import { clockMs } from '../../../lib/clock.js';
+import { ticks } from '../../../lib/world.js';
 import type { EventStore } from '../../../ports/eventStore.js';
 import type { Lease } from '../../../runtime/coordination/index.js';
 import { MalformedEvidenceError } from '../format/parsing.js';
@@ -87,7 +88,7 @@ async function signOn(
   const tree = await openLogTree({ stored, folder, leaves }, heads, signal);
   // Events that the tree's tiles hold already need a new head where no head covers them.
   let news = tree.size > (last?.size ?? 0);
-  let due = performance.now() + (isNew ? 0 : dueIn(last, everyMs));
+  let due = ticks() + (isNew ? 0 : dueIn(last, everyMs));
   let trouble: PublicReasonError | undefined;
   let unpublished = isPublished(published, last) ? undefined : last;
   const readAndJudge = async (): Promise<void> => {
@@ -99,7 +100,7 @@ async function signOn(
   const publish = async (head: SignedHead): Promise<void> => {
     const requested = await cosignatures(tree, head, deps, known, signal);
     ({ against, trouble } = requested);
-    askAt = trouble === undefined ? Number.POSITIVE_INFINITY : performance.now() + ASK_AGAIN * everyMs;
+    askAt = trouble === undefined ? Number.POSITIVE_INFINITY : ticks() + ASK_AGAIN * everyMs;
     if (against.length > 0) await readAndJudge();
     if (signal.aborted || (await isPublishedWhole(folder, requested.note))) return;
     mayWrite();
@@ -108,22 +109,22 @@ async function signOn(
   while (!signal.aborted) {
     await readAndJudge();
     if (signal.aborted) return;
-    if (performance.now() >= askAt) unpublished ??= last;
+    if (ticks() >= askAt) unpublished ??= last;
     if (unpublished !== undefined) await publish(unpublished);
     unpublished = undefined;
     if (signal.aborted) return;
     mayWrite();
-    if (news && performance.now() >= due && !(await events.sealed())) {
+    if (news && ticks() >= due && !(await events.sealed())) {
       const head = { size: tree.size, root: tree.root(), position: tree.position ?? '' };
       const continues = last === undefined ? await headToContinue(events, signal) : undefined;
       mayWrite();
       last = await signHead(events, deps, head, last, continues);
-      [news, due] = [false, performance.now() + everyMs];
+      [news, due] = [false, ticks() + everyMs];
       await publish(last);
     }
     if (trouble === undefined) well();
     else onTrouble(trouble);
-    await pause(Math.min(everyMs, Math.max(0, due - performance.now()) || everyMs), signal);
+    await pause(Math.min(everyMs, Math.max(0, due - ticks()) || everyMs), signal);
   }
 }
 

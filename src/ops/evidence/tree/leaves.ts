@@ -2,9 +2,9 @@
  * Leaves of a log's events, and the rules for making them. The rules are stored in the log itself, so that a holder of
  * the log can compute its leaves.
  */
-import { randomBytes } from 'node:crypto';
 import { fieldsApart } from '../../../domain/fieldClasses.js';
 import { TREE_STREAM, type TreeEvent, type TreeStarted } from '../../../domain/treeHeads.js';
+import { randomBytes } from '../../../lib/world.js';
 import {
   ConflictError,
   type EventStore,

@@ -6,6 +6,7 @@ import { shownStream } from '../../../domain/streamName.js';
 import { TREE_STREAM } from '../../../domain/treeHeads.js';
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import { MASK } from '../../../lib/mask.js';
+import { ticks } from '../../../lib/world.js';
 import type { EventStore } from '../../../ports/eventStore.js';
 import { MalformedEvidenceError } from '../format/parsing.js';
 import { TreeBuilder } from '../format/tiles.js';
@@ -99,7 +100,7 @@ export async function verifyEvents(
 
   // A service that verifies its own log must answer requests concurrently.
   const time = slices(LOW_PRIORITY_SLICE_MS);
-  let saved = performance.now();
+  let saved = ticks();
   try {
     await heads.check(tree);
     for await (const batch of leafBatches({ stored, leaves: leaves ?? NO_RULES, thread }, start?.last.position, {
@@ -114,9 +115,9 @@ export async function verifyEvents(
       }
       await revisions.settle();
       onProgress?.(tree.size);
-      if (performance.now() - saved < SAVE_MS) continue;
+      if (ticks() - saved < SAVE_MS) continue;
       save();
-      saved = performance.now();
+      saved = ticks();
     }
     if (signal?.aborted === true) save();
     signal?.throwIfAborted();

@@ -3,9 +3,10 @@
  * for the log, and stores that one before it sends the cosignature.
  */
 import { isUtf8 } from 'node:buffer';
-import { hash, randomBytes } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { storedText, textOf } from '../../../lib/files/storedText.js';
 import { replaceFile } from '../../../lib/files/replaceFile.js';
+import { randomBytes, systemMs } from '../../../lib/world.js';
 import { cosigner, parseAddCheckpoint, parseCheckpoint } from '../format/checkpoint.js';
 import { EMPTY_ROOT, type TreeHead, verifyConsistency } from '../format/merkleTree.js';
 import { COSIGNATURE_V1, formatSignerKey, formatVerifierKey, parseSignerKey } from '../format/noteKeys.js';
@@ -73,7 +74,7 @@ export function openWitness(keyFile: string, name: string | undefined): WitnessI
       ? textOf(keyFile)
       : storedText(keyFile, () => formatSignerKey(name, COSIGNATURE_V1, randomBytes(32)));
   if (key === undefined) return undefined;
-  const signer = cosigner(key, () => Math.floor(Date.now() / 1_000));
+  const signer = cosigner(key, () => Math.floor(systemMs() / 1_000));
   return {
     name: signer.name,
     verifierKey: formatVerifierKey(parseSignerKey(key).key),

@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto';
 import { pause } from '../../../lib/async/pause.js';
 import { shortened } from '../../../lib/quotedText.js';
+import { timeoutSignal } from '../../../lib/world.js';
 import {
   type AddCheckpoint,
   type Checkpoint,
@@ -172,7 +173,7 @@ function cosignatureIn(note: string, lines: string, verifier: NoteVerifier): Not
 }
 
 const within = ({ timeoutMs, signal }: Patience): AbortSignal =>
-  AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]);
+  AbortSignal.any([timeoutSignal(timeoutMs), ...(signal === undefined ? [] : [signal])]);
 
 type Answer = { readonly status: number; readonly text: string } | { readonly failed: string };
 

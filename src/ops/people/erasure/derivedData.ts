@@ -1,5 +1,4 @@
 /** Removal of data derived from a person's: in records (docs/personal-data.md#records-of-a-person) and read models. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type AccessRequest, subjectOfCall } from '../../../domain/access.js';
 import type { KeyedHash } from '../../../domain/keyedHash.js';
 import { normaliseUsername } from '../../../lib/precis.js';
@@ -14,6 +13,7 @@ import {
 } from '../../../domain/recordKeys.js';
 import { pages } from '../../../lib/async/pages.js';
 import { inJson } from '../../../lib/quotedText.js';
+import { sleep } from '../../../lib/world.js';
 import { ATTEMPTS, type WebhookAttempt } from '../../../messages/webhookAttempts.js';
 import type { Position } from '../../../ports/eventStore.js';
 import type { PutOptions, ReadStore, Records, StoredRecord } from '../../../ports/readStore.js';

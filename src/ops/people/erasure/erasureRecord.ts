@@ -1,8 +1,8 @@
 /** Erasures as the key store holds them. Their texts hold ids, never personal data. */
-import { randomBytes } from 'node:crypto';
 import { fold } from '../../../domain/decider.js';
 import { erasedAggregate, type Person, personId } from '../../../domain/erasure.js';
 import { pages } from '../../../lib/async/pages.js';
+import { randomBytes } from '../../../lib/world.js';
 import type { Caller, EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import type { ErasureRow, KeyStore } from '../../../ports/keyStore.js';
 import type { Subjects } from '../../../runtime/personal/index.js';

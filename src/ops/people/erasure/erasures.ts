@@ -2,11 +2,11 @@
  * Erasures of persons, for the API, the command line and the process that finishes them
  * (docs/personal-data.md#erasure).
  */
-import { randomUUID } from 'node:crypto';
 import type { CommandContext } from '../../../commands/context.js';
 import { type Person, personId, personStream } from '../../../domain/erasure.js';
 import { Refusal } from '../../../domain/refusal.js';
 import { pause } from '../../../lib/async/pause.js';
+import { randomUUID, ticks } from '../../../lib/world.js';
 import type { Position } from '../../../ports/eventStore.js';
 import type { FollowerRun } from '../../../runtime/supervision/followers.js';
 import { type DerivedStores, type ErasureDeps, erasureDeps } from './derivedData.js';
@@ -197,13 +197,13 @@ export async function finishErasures(
     let trouble: Error | undefined;
     for await (const erasure of erasures.stored()) {
       const { id, by, at, started_at = at } = erasure;
-      if (isFinished(erasure) || (waitsUntil.get(id) ?? 0) > performance.now()) continue;
+      if (isFinished(erasure) || (waitsUntil.get(id) ?? 0) > ticks()) continue;
       if (!isRequest(erasure) && Date.parse(now()) - Date.parse(started_at) < LEFT_ALONE_MS) continue;
       const commandId = randomUUID();
       try {
         await erasures.finish(erasure, { commandId, correlationId: commandId, by, now: now() });
       } catch (error) {
-        if (error instanceof ErasureWaitsError) waitsUntil.set(id, performance.now() + WAITS_MS);
+        if (error instanceof ErasureWaitsError) waitsUntil.set(id, ticks() + WAITS_MS);
         // A refused erasure is no failure: it is withdrawn for a user with that number, or the person became staff.
         else if (!(error instanceof Refusal))
           trouble ??= error instanceof Error ? error : new Error('an erasure failed', { cause: error });

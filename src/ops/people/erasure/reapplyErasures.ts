@@ -2,7 +2,6 @@
  * Repeats erasures after a log, a key store, or both were restored to an earlier time. Each store knows the erasures
  * that the other has lost; an external list knows those that both have lost (docs/personal-data.md#erasure).
  */
-import { randomUUID } from 'node:crypto';
 import { fold } from '../../../domain/decider.js';
 import {
   erasureRequestAggregate,
@@ -13,6 +12,7 @@ import {
 } from '../../../domain/erasure.js';
 import { userSubject } from '../../../domain/personalFields.js';
 import { Refusal } from '../../../domain/refusal.js';
+import { randomUUID } from '../../../lib/world.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import type { Records } from '../../../ports/readStore.js';
 import { storedPosition } from '../../../ports/storedPosition.js';

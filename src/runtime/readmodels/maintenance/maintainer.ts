@@ -1,9 +1,10 @@
 /** Carries out orders of maintenance, and the builds of rebuilds, in a process with the role `projector`. */
-import { ExponentialBackoff, halfJitterGenerator } from 'cockatiel';
 import { pauseForBeats } from '../../../lib/async/beats.js';
 import { pause } from '../../../lib/async/pause.js';
+import { backoff } from '../../../lib/backoff.js';
 import { systemTime } from '../../../lib/clock.js';
 import { EngineError } from '../../../lib/engineError.js';
+import { ticks } from '../../../lib/world.js';
 import type { StoredRecord } from '../../../ports/readStore.js';
 import { AlteredEventError, UnavailableError } from '../../../ports/unavailable.js';
 import { considerate, type Lease, LeaseHeldError, seizeLease } from '../../coordination/index.js';
@@ -74,8 +75,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
     let read = { edition: -1, at: 0 };
 
     async function untilDone({ work }: Task, key: string): Promise<void> {
-      const [initialDelay, maxDelay] = RETRY_MS;
-      let wait = new ExponentialBackoff({ initialDelay, maxDelay, generator: halfJitterGenerator }).next();
+      let wait = backoff(...RETRY_MS).next();
       for (; !signal.aborted; wait = wait.next(undefined)) {
         try {
           await work();
@@ -95,9 +95,9 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
       woken = new AbortController();
       try {
         const edition = await editionOf(store, MAINTENANCE);
-        if (tasks.size > 0 || edition !== read.edition || performance.now() - read.at > lookMs) {
+        if (tasks.size > 0 || edition !== read.edition || ticks() - read.at > lookMs) {
           tasks = await openTasks(options, signal);
-          read = { edition, at: performance.now() };
+          read = { edition, at: ticks() };
         }
         for (const [key, task] of tasks) {
           const waits = task.builds && [...running.keys()].some((one) => one.startsWith(REBUILDS));

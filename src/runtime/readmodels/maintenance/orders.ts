@@ -2,10 +2,10 @@
  * Orders of maintenance. A front stores an order as a record, and watches that record. A process with the role
  * `projector` carries the order out (`maintainer.ts`). The record outlives both, and shows the last order of its kind.
  */
-import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { pause } from '../../../lib/async/pause.js';
 import { systemTime } from '../../../lib/clock.js';
+import { randomUUID, systemMs, ticks } from '../../../lib/world.js';
 import type { Position } from '../../../ports/eventStore.js';
 import type { Records, StoredRecord } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
@@ -153,7 +153,7 @@ export const orderLease = ({ kind, projection }: Pick<Order, 'kind' | 'projectio
   `order/${kind}/${projection}`;
 
 function shown<K extends OrderKind>(order: Order<K>): Order<K> {
-  return order.state === 'running' && Date.now() - Date.parse(order.told_at) >= DEAD_MS
+  return order.state === 'running' && systemMs() - Date.parse(order.told_at) >= DEAD_MS
     ? { ...order, state: 'interrupted' }
     : order;
 }
@@ -219,7 +219,7 @@ async function isLeft(records: Records, order: Order, by: string): Promise<boole
 
 /** @returns the new version; `undefined`: the record has another version than `expected` */
 export async function putOrder(records: Records, order: Order, expected: number): Promise<number | undefined> {
-  return records.put(keyOf(order.kind, order.projection), order, { expected, expiresAt: Date.now() + KEEP_MS });
+  return records.put(keyOf(order.kind, order.projection), order, { expected, expiresAt: systemMs() + KEEP_MS });
 }
 
 /** The order of this id, as long as no other has replaced it. */
@@ -261,14 +261,14 @@ export async function orderAfter<K extends OrderKind>(
   signal: AbortSignal,
 ): Promise<Order<K>> {
   let now = order;
-  for (const startedAt = performance.now(); !signal.aborted;) {
+  for (const startedAt = ticks(); !signal.aborted;) {
     try {
       now = await currentOrder(records, order);
       if (now.state !== 'running') return now;
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
     }
-    await pause(performance.now() - startedAt < SOON_MS ? POLL_MS.first : POLL_MS.later, signal);
+    await pause(ticks() - startedAt < SOON_MS ? POLL_MS.first : POLL_MS.later, signal);
   }
   return now;
 }

@@ -1,6 +1,7 @@
 /** The progress of a rebuild, stored in a record for status and for the next builder. */
 import type { Logger } from 'pino';
 import { inTenths } from '../../../lib/inTenths.js';
+import { ticks } from '../../../lib/world.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 import { positionFault, shownPosition } from '../../../ports/storedPosition.js';
@@ -128,9 +129,9 @@ export async function progressOf(
 
 /** Measures the rate of a fold over the last seconds, from its count and its share of the log. */
 function meter(begunAt: number, shareBefore: number | undefined) {
-  const samples = [{ at: performance.now(), events: begunAt, share: shareBefore }];
+  const samples = [{ at: ticks(), events: begunAt, share: shareBefore }];
   return (events: number, share: number | undefined, position: Position | undefined): Progress => {
-    const at = performance.now();
+    const at = ticks();
     samples.push({ at, events, share });
     while (samples.length > 2 && at - (samples[1]?.at ?? at) > RATE_MS) samples.shift();
     const first = samples[0] ?? { at, events, share };

@@ -3,6 +3,7 @@
  * code can fold.
  */
 import { pause } from '../../../lib/async/pause.js';
+import { ticks } from '../../../lib/world.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
 import { asBuild, otherReleaseText, sameVersion } from '../buildNumbers.js';
@@ -61,7 +62,7 @@ export async function repair(
   const keys: string[] = [];
   for (const order of ordersOf({ name, build: active, through: through ?? null }, requested, documents))
     keys.push(await placeOrder(store, order));
-  const start = performance.now();
+  const start = ticks();
   const outcomes = new Map<string, RepairOutcome>();
   const done = async (): Promise<boolean> => {
     for (const key of keys.slice()) {
@@ -79,7 +80,7 @@ export async function repair(
       keys.splice(keys.indexOf(key), 1);
       await store.records.delete(key);
     }
-    if (keys.length > 0 && performance.now() - start > STUCK_MS) {
+    if (keys.length > 0 && ticks() - start > STUCK_MS) {
       const reached = await store.checkpoint(checkpointName(asBuild(projection, active)));
       if (through !== undefined && (reached === undefined || reached < through)) {
         for (const key of keys) await store.records.delete(key);

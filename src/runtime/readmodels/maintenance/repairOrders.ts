@@ -2,9 +2,9 @@
  * Repairs by the leading process, between two turns, when everything folded is stored and nothing is written. So no
  * event is lost between a document's fresh fold and the next event. An order is a record.
  */
-import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
+import { randomUUID, systemMs } from '../../../lib/world.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { Correction, ReadStore, StoredDocument, StoredRecord } from '../../../ports/readStore.js';
 import { positionFault, type ReachedLog, shownPosition } from '../../../ports/storedPosition.js';
@@ -36,7 +36,7 @@ export interface RepairOrder {
 
 export async function placeOrder({ records }: Pick<ReadStore, 'records'>, order: RepairOrder): Promise<string> {
   const key = `${REPAIRS}${order.name}/${randomUUID()}`;
-  await records.put(key, order, { expected: 0, expiresAt: Date.now() + ORDER_MS });
+  await records.put(key, order, { expected: 0, expiresAt: systemMs() + ORDER_MS });
   return key;
 }
 
@@ -79,7 +79,7 @@ export async function refuseInvalid(
   const failure = `its stored position ${fault}`;
   await store.records.put(key, { ...value, documents: [], failure } satisfies RepairOrder, {
     expected: version,
-    expiresAt: Date.now() + ORDER_MS,
+    expiresAt: systemMs() + ORDER_MS,
   });
 }
 
@@ -95,7 +95,7 @@ export async function carryOut(
   const end = async (result: Pick<RepairOrder, 'outcomes' | 'failure'>): Promise<void> => {
     await store.records.put(key, { ...order, documents: [], ...result } satisfies RepairOrder, {
       expected: version,
-      expiresAt: Date.now() + ORDER_MS,
+      expiresAt: systemMs() + ORDER_MS,
     });
   };
   const otherWriter = async (missed: readonly string[]): Promise<void> =>

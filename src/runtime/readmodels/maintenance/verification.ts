@@ -2,6 +2,7 @@
  * Carries out a verification's order, and stores the documents that differ, in pages, for its requester and for
  * `repair --found`.
  */
+import { systemMs } from '../../../lib/world.js';
 import type { ReadStore, Records } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { considerate } from '../../coordination/index.js';
@@ -86,7 +87,7 @@ export async function startFindings(records: Records, name: string, order: strin
   const end = async (): Promise<void> => {
     if (differences.length === 0) return;
     const value: FindingsPage = { order, differences };
-    await records.put(keyOf(name, page++), value, { expiresAt: Date.now() + KEEP_MS });
+    await records.put(keyOf(name, page++), value, { expiresAt: systemMs() + KEEP_MS });
     differences = [];
   };
   return {

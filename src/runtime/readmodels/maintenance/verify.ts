@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { byBytes } from '../../../lib/byBytes.js';
+import { endTimer, every, randomFraction } from '../../../lib/world.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
@@ -152,11 +153,11 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
     const now = progress.now();
     report((now.share ?? 0) * FOLDING, { step: 'fold', progress: now });
   };
-  const reporting = setInterval(reportFold, REPORT_MS);
+  const reporting = every(REPORT_MS, reportFold);
   try {
     await catchUp();
   } finally {
-    clearInterval(reporting);
+    endTimer(reporting);
   }
   reportFold();
 
@@ -268,7 +269,7 @@ async function sampleIds(store: ReadStore, collection: CollectionSpec, count: nu
   const ids = new Set<string>();
   for (let place = 0; place < places && ids.size < count; place++) {
     const part = all / places;
-    const skip = Math.floor(place * part + Math.random() * Math.max(0, part - each));
+    const skip = Math.floor(place * part + randomFraction() * Math.max(0, part - each));
     for (const { id } of await store.find(collection, {
       sort: [['id', 1]],
       skip,

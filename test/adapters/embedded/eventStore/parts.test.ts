@@ -363,6 +363,7 @@ test('fails appends that wait when the thread dies, and does not send them to th
 
 const NOTHING: Omit<EventReader, 'end' | 'scan'> = {
   readStream: () => false,
+  startOfLast: () => 0,
   lastOf: () => 0,
   timedWithin: () => 0,
   unsequenced: () => ({ found: 0, first: [] }),

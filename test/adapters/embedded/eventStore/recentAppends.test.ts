@@ -126,6 +126,7 @@ test('says that a batch reaches the log’s end only where it does', async () =>
   };
   const reader: EventReader = {
     end: () => 5,
+    startOfLast: unread,
     lastOf: unread,
     timedWithin: () => 0,
     readStream: unread,

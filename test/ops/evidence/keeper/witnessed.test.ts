@@ -10,7 +10,7 @@ import {
   formatCheckpoint,
   parseCheckpoint,
 } from '../../../../src/ops/evidence/format/checkpoint.js';
-import { headStatus } from '../../../../src/ops/evidence/index.js';
+import { evidenceView, headStatus } from '../../../../src/ops/evidence/index.js';
 import { openNote, signNote } from '../../../../src/ops/evidence/format/signedNote.js';
 import { type WitnessClient, witnessClient } from '../../../../src/ops/evidence/witness/witnessClient.js';
 import { tileFolder } from '../../../../src/ops/evidence/tree/tileFolder.js';
@@ -72,6 +72,46 @@ test('tells which witness has not cosigned its head, and since when events have 
   await log.keep(async () => (await cosigned(log, running)) >= end, { witnesses: [client] });
   const { uncosigned, last } = await status();
   assert.deepEqual([uncosigned, last?.size], [[], (await lastSignedHead(log.events))?.size]);
+});
+
+test('shows its latest heads, and who has cosigned the published one', async ({ log, running, client }) => {
+  const view = async (): ReturnType<typeof evidenceView> => evidenceView(log.events, log.folder, [running.vkey]);
+  const { name } = cosignatureVerifier(running.vkey);
+  await log.fill(3);
+  const { uncovered_since, ...none } = await view();
+  assert.deepEqual(none, { origin: null, heads: [], not_cosigned_by: [], last_verified: null });
+  assert.match(uncovered_since ?? '', /Z$/);
+  await log.keepUntilSigned({ witnesses: [witnessClient({ url: 'http://127.0.0.1:1', key: running.vkey })] });
+  const alone = await view();
+  assert.deepEqual([alone.not_cosigned_by, alone.uncovered_since, alone.heads[0]?.cosigned_by], [[name], null, []]);
+  await log.fill(3);
+  const end = Number(await log.events.end());
+  await log.keep(async () => (await cosigned(log, running)) >= end, { witnesses: [client] });
+  const { origin, heads, not_cosigned_by } = await view();
+  const last = await lastSignedHead(log.events);
+  assert.deepEqual([origin, not_cosigned_by], [`test/log/${log.events.logId}`, []]);
+  assert.deepEqual(
+    heads.map(({ size, published, cosigned_by }) => [size, published, cosigned_by.map(({ witness }) => witness)]),
+    [
+      [last?.size, true, [name]],
+      [alone.heads[0]?.size, false, []],
+    ],
+  );
+  const [head] = heads;
+  assert.deepEqual([head?.root, head?.at], [last?.root.toString('base64'), new Date(last?.at ?? 0).toISOString()]);
+  assert.ok(Math.abs(Date.parse(head?.cosigned_by[0]?.at ?? '') - (last?.at ?? 0)) < 60_000);
+});
+
+test('shows a head whose text was altered as none', async ({ log, running }) => {
+  await log.fill(3);
+  await log.keepUntilSigned();
+  const events = {
+    ...log.events,
+    read: async (...args: Parameters<typeof log.events.read>) =>
+      (await log.events.read(...args)).map((event) => ({ ...event, data: { ...event.data, note: 'altered' } })),
+  };
+  const { origin, heads } = await evidenceView(events, log.folder, [running.vkey]);
+  assert.deepEqual([origin, heads[0]?.size, heads[0]?.root, heads[0]?.published], [null, null, null, false]);
 });
 
 test('signs on where its witness does not answer, and asks it for the next head', async ({ log, running, client }) => {

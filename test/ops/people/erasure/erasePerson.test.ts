@@ -415,7 +415,7 @@ test('empties the reasons of calls about the person, and keeps those of calls ab
     [{ by: 'name', found: ['ann'] }, false],
     [{ by: 'name', found: ['ann', 'evelyn'] }, false],
     [{ parkedId: 'refund-2' }, false],
-    [{ by: 'phone', found: [] }, false],
+    [{ by: 'phone_number', found: [] }, false],
   ];
   for (const [index, [one]] of asked.entries()) {
     const data = { what: 'call', asked: one, personal: true, reason: 'Eve called', count: 1 };
@@ -424,7 +424,7 @@ test('empties the reasons of calls about the person, and keeps those of calls ab
   const clear = made.stored.log.filter(({ type, data }) => type === 'RecordsShown' && 'reason' in data);
   assert.equal(
     clear.map(({ data }) => (data as { readonly asked: object }).asked),
-    [{ by: 'phone', found: [] }],
+    [{ by: 'phone_number', found: [] }],
   );
   await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
   for (const [index, [one, gone]] of asked.entries()) {

@@ -1,0 +1,141 @@
+/** Another gift at no charge in place of one that was lost to its owner (docs/support.md#replaced-gifts). */
+import { isStaff, ownerByPhone, phoneStream } from '../domain/account.js';
+import { type GiftReplaced, giftStream, type Receiver } from '../domain/gift/events.js';
+import { giftIdsIn } from '../domain/giftIds.js';
+import { purchaseSubject } from '../domain/personalFields.js';
+import { isDisputed } from '../domain/purchase/disputes.js';
+import { type GiftsPurchased, transactionStream } from '../domain/purchase/events.js';
+import { type MadePurchase, purchaseAggregate, reversalsOf } from '../domain/purchase/state.js';
+import { Refusal } from '../domain/refusal.js';
+import { replace } from '../domain/supportActions.js';
+import { randomBytes } from '../lib/world.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { accountInLog } from '../projections/accounts.js';
+import { openText, sealText, type Subjects } from '../runtime/personal/index.js';
+import type { CommandContext } from './context.js';
+import type { FoundGift } from './giftSource.js';
+import { foundGift } from './loadGift.js';
+import { transactionIdOf } from './purchaseGifts.js';
+import { readPurchase, readReservation } from './readStreams.js';
+import { type SupportDeps, supportAction } from './supportAction.js';
+import { type Transacted, transact } from './transact.js';
+
+type Reads = Pick<EventStore, 'read'>;
+
+export interface ReplaceDeps extends SupportDeps {
+  readonly subjects: Subjects;
+}
+
+/** The part of a purchase on which it depends whether a gift is exchanged for it. */
+type Replacing = Pick<GiftsPurchased['data'], 'transaction_id' | 'seed' | 'replaces' | 'reason'>;
+
+/**
+ * Appends a purchase at no charge, then exchanges the old gift for it. Where the command ends in between, the purchase
+ * process exchanges the gift, or declines the purchase. `voided`: the issuer has made an issued code worthless.
+ * @throws Refusal `gift_not_found`, `receiver_not_found`, or as `decideExchange`; UnavailableError
+ */
+export async function replaceGift(
+  deps: ReplaceDeps,
+  giftId: string,
+  context: CommandContext,
+  { voided, reason }: { readonly voided: boolean; readonly reason: string },
+): Promise<Transacted> {
+  const { events } = deps;
+  const transaction_id = transactionIdOf(context);
+  const made = await transact(events, purchaseAggregate, transactionStream(transaction_id), context, async () => {
+    const found = await foundGift(deps, giftId, await events.read(giftStream(giftId)));
+    const history = await events.read(transactionStream(found.gift.issued.transaction_id));
+    const client = history[0]?.metadata.by.client;
+    const replacing = {
+      transaction_id,
+      seed: randomBytes(32).toString('hex'),
+      reason,
+      replaces: {
+        gift_id: giftId,
+        transaction_id: found.gift.issued.transaction_id,
+        ...(client === undefined ? {} : { client_id: client }),
+        ...(voided ? { voided } : {}),
+      },
+    };
+    await decideExchange(events, found, replacing, context.now);
+    return [{ type: 'GiftsPurchased', data: await purchaseLike(deps, found, replacing) }];
+  });
+  const replacing = made.own[0]?.data as Replacing;
+  const given = await supportAction(deps, giftId, context, async (found) =>
+    decideExchange(events, found, replacing, context.now),
+  );
+  // The purchase process may have been first, as the same command.
+  return { ...given, replayed: made.replayed };
+}
+
+/**
+ * Decides whether a gift is exchanged for that of another purchase. `now`: ISO 8601, UTC.
+ * @throws Refusal `money_went_back`, or as `replace`; UnavailableError
+ */
+export async function decideExchange(
+  events: Reads,
+  found: FoundGift,
+  { transaction_id, seed, replaces, reason = '' }: Replacing,
+  now: string,
+): Promise<GiftReplaced[]> {
+  const { gift, payment } = found;
+  const replaced_by = { gift_id: giftIdsIn(seed, 1)(0).gift_id, transaction_id };
+  const decided = replace(gift, { now, payment }, { replaced_by, reason, voided: replaces?.voided === true });
+  if (decided.length === 0) return [];
+  const reversals = reversalsOf(await boughtWith(events, found));
+  if (isDisputed(reversals)) throw new Refusal('gift_disputed');
+  if (reversals.refunded.total > 0) throw new Refusal('money_went_back');
+  return decided;
+}
+
+async function boughtWith(events: Reads, { gift }: FoundGift): Promise<MadePurchase> {
+  const purchase = await readPurchase(events, gift.issued.transaction_id);
+  if (purchase.status === 'none') throw new Error('a gift names a purchase that was never made');
+  return purchase;
+}
+
+/** Product, price, buyer, owner, message and last valid day are those of the old gift. */
+async function purchaseLike(
+  { events, subjects }: ReplaceDeps,
+  found: FoundGift,
+  replacing: Replacing,
+): Promise<GiftsPurchased['data']> {
+  const { purchase } = await boughtWith(events, found);
+  const { buyer_id, product_id, brand_id, product_name, sale_price, reference_id } = purchase;
+  const receiver = await presentReceiver(events, found.gift);
+  const message = await openText(subjects, purchase.message);
+  const [subject = ''] = message === '' ? [] : await subjects.ids([purchaseSubject(replacing.transaction_id)]);
+  return {
+    ...replacing,
+    buyer_id,
+    product_id,
+    brand_id,
+    product_name,
+    sale_price,
+    total: 0,
+    payment_reference: '',
+    expires_on: found.gift.issued.expires_on,
+    message: await sealText(subjects, subject, message),
+    receivers: [receiver],
+    ...(reference_id === undefined ? {} : { reference_id }),
+  };
+}
+
+/**
+ * The gift's owner as a user, since the number may have come to another person (docs/api/gifts.md#gift-owner).
+ * @throws Refusal `receiver_not_found`; UnavailableError
+ */
+async function presentReceiver(events: Reads, gift: FoundGift['gift']): Promise<Receiver> {
+  const { receiver, purchased_at } = gift.issued;
+  const { phone_id } = receiver;
+  const owner =
+    gift.claimedBy ??
+    receiver.user_id ??
+    (phone_id === undefined
+      ? undefined
+      : ownerByPhone(await readReservation(events, phoneStream(phone_id)), gift.receiverSince ?? purchased_at));
+  if (owner === undefined) return receiver;
+  const user = await accountInLog(events, `user-${owner}`);
+  if (user?.entry !== 'user' || !user.active || isStaff(user)) throw new Refusal('receiver_not_found');
+  return { user_id: owner };
+}

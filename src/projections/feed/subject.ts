@@ -1,0 +1,90 @@
+/**
+ * The body of a webhook: the feed's event, with the gift or purchase that it is about. These are folded from their own
+ * stream up to the event, so that each attempt sends the same body. It holds nothing personal (docs/api/webhooks.md).
+ */
+import { fold } from '../../domain/decider.js';
+import { giftStream, isSomebody } from '../../domain/gift/events.js';
+import { giftAggregate, type IssuedGift } from '../../domain/gift/state.js';
+import { pounds } from '../../domain/money.js';
+import { transactionStream } from '../../domain/purchase/events.js';
+import { transactionStatus, type TransactionStatus } from '../../domain/purchase/status.js';
+import type { RECEIVER_KINDS } from '../../domain/webhookEndpoint.js';
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { foldDocument } from '../../runtime/readmodels/index.js';
+import { reversalsProjection } from '../reversals.js';
+import { transactionIn } from '../transactions.js';
+import type { EntryData, FeedEntry } from './feed.js';
+import { type FeedEvent, feedEvent } from './feedEvent.js';
+import type { PlacedEntry } from './feedPage.js';
+
+/** Money is in pounds with two decimals, as in all answers of the API. */
+export interface GiftFacts {
+  readonly status: 'sent' | 'redeemed' | 'cancelled';
+  readonly product_id: string;
+  readonly brand_id: string;
+  readonly value: string;
+  /** `nobody`: the first user to claim the gift. */
+  readonly receiver: (typeof RECEIVER_KINDS)[number];
+  /** Merchant of a redemption or its reversal; absent for other events. */
+  readonly merchant_id?: string;
+}
+
+export interface TransactionFacts {
+  readonly status: TransactionStatus;
+  readonly product_id: string;
+  readonly brand_id: string;
+  /** Number of gifts bought. */
+  readonly gifts: number;
+  readonly retail: string;
+}
+
+type Subject = { readonly gift: GiftFacts } | { readonly transaction: TransactionFacts };
+
+export type WebhookEvent = Omit<FeedEvent, 'data'> & { readonly data: EntryData & Subject };
+
+/** @throws UnavailableError */
+export async function webhookEvent(
+  events: Pick<EventStore, 'read'>,
+  placed: PlacedEntry,
+  logId: string,
+): Promise<WebhookEvent> {
+  const { data, ...event } = feedEvent(placed, logId);
+  return { ...event, data: { ...data, ...(await subjectOf(events, placed.position, placed.entry)) } };
+}
+
+async function subjectOf(
+  events: Pick<EventStore, 'read'>,
+  position: Position,
+  { data: { transaction_id, gift_id }, merchant }: Pick<FeedEntry, 'data' | 'merchant'>,
+): Promise<Subject> {
+  const stream = gift_id === undefined ? transactionStream(transaction_id) : giftStream(gift_id);
+  const history = (await events.read(stream)).filter((event) => event.position <= position);
+  if (gift_id === undefined) return { transaction: transactionFacts(history, transaction_id) };
+  const gift = fold(giftAggregate, history);
+  if (gift.status === 'none') throw new Error(`an event of ${stream}, which was never issued`);
+  return { gift: { ...giftFacts(gift), ...(merchant === undefined ? {} : { merchant_id: merchant }) } };
+}
+
+function giftFacts({ status, issued, claimedBy }: IssuedGift): GiftFacts {
+  const { product_id, brand_id, value, receiver } = issued;
+  return {
+    status: status === 'issued' ? 'sent' : status,
+    product_id,
+    brand_id,
+    value: pounds(value),
+    receiver:
+      receiver.user_id !== undefined || claimedBy !== undefined
+        ? 'user'
+        : isSomebody(receiver)
+          ? 'phone number'
+          : 'nobody',
+  };
+}
+
+function transactionFacts(history: readonly RecordedEvent[], id: string): TransactionFacts {
+  const bought = transactionIn(history);
+  if (bought === undefined) throw new Error(`an event of the purchase ${id}, which was never made`);
+  const { product_id, brand_id, count, total } = bought;
+  const status = transactionStatus(bought, foldDocument(reversalsProjection, history, id));
+  return { status, product_id, brand_id, gifts: count, retail: pounds(total) };
+}

@@ -1,0 +1,164 @@
+/** Sign-in and its end, as whoever sits at the browser meets them (docs/console.md#sign-in). */
+import assert from 'node:assert/strict';
+import { consoleSuite, headingOf, onConsole, opened, signedIn, signIn, watched } from '../support/service/console.js';
+
+const { test, testHere } = consoleSuite('sign-in');
+
+const IDLE = /signed out after 15 minutes without input/;
+const ENDED = /Your session has ended/;
+
+testHere('refuses wrong passwords and customers in plain words, and signs staff in', async ({ service, browser }) => {
+  await onConsole(await opened(browser, service.url), async (page) => {
+    const attempt = async (name: string, password: string): Promise<string> => {
+      await page.getByLabel('Username').fill(`${name}@test.example`);
+      await page.getByLabel('Password').fill(password);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Sign in', disabled: false }).waitFor();
+      return page.getByRole('alert').innerText();
+    };
+    for (const [name, password] of [
+      ['sue', 'wrong'],
+      ['ann', 'ann-password'],
+    ] as const)
+      assert.match(await attempt(name, password), /^Username or password is wrong, or the account has no role/);
+    assert.equal(await page.getByRole('navigation').getByRole('link').count(), 0);
+    await signIn(page, 'sue');
+    assert.equal(await headingOf(page), 'Now');
+  });
+});
+
+testHere('goes on after a reload and in a second tab, and ends in both at once', async ({ service, browser }) => {
+  const first = await signedIn(browser, service.url, '/find');
+  await onConsole(first, async (page) => {
+    await page.reload();
+    await page.getByRole('heading', { name: 'Find' }).waitFor();
+    const second = await first.context.newPage();
+    const faults = watched(second);
+    await second.goto(`${service.url}/console`);
+    await second.getByRole('heading', { name: 'Now' }).waitFor();
+    await second.getByRole('button', { name: 'Sign out' }).click();
+    for (const tab of [second, page]) await tab.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    assert.deepEqual(faults, []);
+  });
+});
+
+testHere('stores nothing that a script could read', async ({ service, browser }) => {
+  const one = await signedIn(browser, service.url);
+  await onConsole(one, async (page) => {
+    assert.equal(await page.evaluate('document.cookie'), '');
+    assert.deepEqual(await page.evaluate('[localStorage.length, sessionStorage.length]'), [0, 0]);
+    const [cookie] = await one.context.cookies();
+    assert.deepEqual([cookie?.httpOnly, cookie?.sameSite, cookie?.path], [true, 'Strict', '/console/session']);
+  });
+});
+
+testHere(
+  'signs out without input, and keeps what was typed until somebody signs in again',
+  async ({ service, browser }) => {
+    const one = await opened(browser, service.url, '/find');
+    await onConsole(one, async (page) => {
+      await page.clock.install();
+      await page.reload();
+      await signIn(page);
+      const named = page.getByLabel('What was named');
+      await named.fill('07700 900002');
+      await page.clock.runFor('14:00');
+      await page.keyboard.press('Shift');
+      await page.clock.runFor('14:00');
+      assert.equal(await page.getByRole('button', { name: 'Sign out' }).count(), 1, 'a key was pressed');
+      await page.clock.runFor('01:30');
+      await page.getByText(IDLE).waitFor();
+      await signIn(page);
+      assert.equal(await named.inputValue(), '07700 900002');
+    });
+  },
+);
+
+testHere('notices that the service has ended the session, at the next call', async ({ service, browser }) => {
+  const one = await signedIn(browser, service.url, '/find');
+  await onConsole(one, async (page) => {
+    const [cookie] = await one.context.cookies();
+    const ended = await service.ask('POST', '/console/session/end', {
+      body: {},
+      headers: { cookie: `${cookie?.name}=${cookie?.value}` },
+    });
+    assert.equal(ended.status, 200, ended.text);
+    await page.getByLabel('What was named').fill('sue@test.example');
+    await page.getByLabel('Reason').fill('a call');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('dialog').getByText(ENDED).waitFor();
+    await signIn(page);
+    assert.equal(await page.getByLabel('Reason').inputValue(), 'a call');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByText('Taken for a username.').waitFor();
+  });
+});
+
+testHere(
+  'leaves nothing on the screen for another user, and hides the page meanwhile',
+  async ({ service, browser }) => {
+    const one = await signedIn(browser, service.url, '/find', 'sue');
+    await onConsole(one, async (page) => {
+      const named = page.getByLabel('What was named');
+      await named.fill('bob@test.example');
+      const [cookie] = await one.context.cookies();
+      await service.ask('POST', '/console/session/end', {
+        body: {},
+        headers: { cookie: `${cookie?.name}=${cookie?.value}` },
+      });
+      await page.getByLabel('Reason').fill('a call');
+      await page.getByRole('button', { name: 'Find' }).click();
+      await page.getByRole('dialog').getByText(ENDED).waitFor();
+      assert.equal(await named.isVisible(), false);
+      for (let n = 0; n < 3; n++) await page.keyboard.press('Escape');
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+      await signIn(page, 'aud');
+      await page.getByText('aud (auditor)').waitFor();
+      assert.equal(await named.inputValue(), '');
+    });
+  },
+);
+
+testHere(
+  'says so without a connection, keeps what was typed, and goes on once it is back',
+  async ({ service, browser }) => {
+    const one = await signedIn(browser, service.url, '/find');
+    await onConsole(one, async (page) => {
+      await page.getByLabel('What was named').fill('bob@test.example');
+      await page.getByLabel('Reason').fill('a call');
+      await one.context.setOffline(true);
+      await page.getByRole('button', { name: 'Find' }).click();
+      await page.getByRole('alert').getByText('can’t be reached').waitFor();
+      await one.context.setOffline(false);
+      await page.getByRole('button', { name: 'Find' }).click();
+      await page.getByText('Taken for a username.').waitFor();
+      assert.equal(await page.getByLabel('What was named').inputValue(), 'bob@test.example');
+    });
+  },
+);
+
+testHere('says that a sign-out without connection is none, and signs out once it is back', async (context) => {
+  const one = await signedIn(context.browser, context.service.url);
+  await onConsole(one, async (page) => {
+    await one.context.setOffline(true);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('alert').getByText('You are still signed in').waitFor();
+    await one.context.setOffline(false);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+});
+
+testHere('shows an auditor no action, and says what a role does not permit', async ({ service, browser }) => {
+  await onConsole(await signedIn(browser, service.url, '/parked', 'aud'), async (page) => {
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    assert.equal(await page.getByRole('button', { name: /retry|discard/i }).count(), 0);
+  });
+  await onConsole(await signedIn(browser, service.url, '/access', 'sue'), async (page) => {
+    await page.getByText('Your role does not permit this.').first().waitFor();
+  });
+});
+
+test.run();

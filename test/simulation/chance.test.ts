@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { seededChance } from './world/chance.js';
+
+const test = suite('simulation/chance');
+
+const draws = (seed: number | string, count = 100): number[] => {
+  const chance = seededChance(seed);
+  return Array.from({ length: count }, () => chance.random());
+};
+
+test('gives the same draws for the same seed, and others for another one', () => {
+  assert.deepEqual(draws(7), draws(7));
+  assert.notDeepEqual(draws(7), draws(8));
+});
+
+test('spreads its draws evenly', () => {
+  const counts = Array.from({ length: 10 }, () => 0);
+  for (const drawn of draws('even', 100_000)) counts[Math.floor(drawn * 10)]! += 1;
+  for (const count of counts) assert.ok(count > 9_500 && count < 10_500, String(counts));
+  const chance = seededChance('even');
+  const bits = chance.bytes(100_000).reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);
+  assert.ok(bits > 398_000 && bits < 402_000, String(bits));
+  let happened = 0;
+  for (let n = 0; n < 100_000; n++) if (chance.happens(0.03)) happened += 1;
+  assert.ok(happened > 2_700 && happened < 3_300, String(happened));
+});
+
+test('keeps the draws of one name when another draws more', () => {
+  const [one, other] = [seededChance(3), seededChance(3)];
+  other.random();
+  other.stream('b').bytes(1_000);
+  assert.deepEqual(one.stream('a').bytes(64), other.stream('a').bytes(64));
+  assert.notDeepEqual(one.stream('a').bytes(64), one.stream('b').bytes(64));
+  assert.notDeepEqual(one.stream('a').stream('b').bytes(64), one.stream('ab').bytes(64));
+});
+
+test('stays within its limits', () => {
+  const chance = seededChance('limits');
+  const picked = new Set<string>();
+  for (let n = 0; n < 2_000; n++) {
+    assert.ok(chance.integer(3) < 3);
+    const between = chance.between(5, 6);
+    assert.ok(between >= 5 && between < 6);
+    picked.add(chance.pick(['a', 'b', 'c']));
+    assert.equal(chance.happens(0), false);
+    assert.equal(chance.happens(1), true);
+  }
+  assert.equal(picked.size, 3);
+  assert.throws(() => chance.pick([]), RangeError);
+  for (const size of [0, 1, 3, 4, 17]) assert.equal(chance.bytes(size).length, size);
+});
+
+test('makes UUIDs of version 4, each another one', () => {
+  const chance = seededChance('uuids');
+  const uuids = Array.from({ length: 1_000 }, () => chance.uuid());
+  for (const uuid of uuids) assert.match(uuid, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.equal(new Set(uuids).size, 1_000);
+});
+
+test.run();

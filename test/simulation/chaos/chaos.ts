@@ -1,0 +1,194 @@
+/**
+ * Real processes of the service under seeded clients, killed, frozen and on a full disk; then all that the clients saw is
+ * held against the model, and what is stored against the log (docs/simulation.md#real-processes).
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { importCatalogue } from '../../../src/import/importCatalogue.js';
+import { keyedHash } from '../../../src/domain/keyedHash.js';
+import { PROJECTIONS } from '../../../src/projections/index.js';
+import { loadConfig } from '../../../src/service/config.js';
+import { openLog } from '../../../src/service/engines.js';
+import { loadKeys } from '../../../src/service/keys.js';
+import { openTestEngines } from '../../support/engines/engines.js';
+import { smallDisk } from '../../support/faults/smallDisk.js';
+import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
+import { gift } from '../../support/service/cli.js';
+import { codesOnCommandLine } from '../../support/service/diagnosis.js';
+import { type Fleet, startFleet } from '../../support/service/fleet.js';
+import { userTokenOf } from '../../support/service/service.js';
+import { seededClients } from '../model/clients.js';
+import { type Answer, type History, type Recorder, recorder, toldBy } from '../model/history.js';
+import { installationOf } from '../model/installation.js';
+import type { Choice } from '../model/known.js';
+import { check } from '../model/model.js';
+import { seededRandom } from '../model/random.js';
+import { requestOf } from '../model/requests.js';
+import { makeFaults } from './faults.js';
+
+export interface ChaosOptions {
+  readonly ms: number;
+  readonly seed: number;
+  readonly log: (line: string) => void;
+}
+
+export interface ChaosReport {
+  /** What is wrong, a text each. Empty: the documents explain all that was seen. */
+  readonly findings: readonly string[];
+  readonly history: History;
+  /** Requests of which nobody knows the outcome. */
+  readonly unknown: number;
+  readonly faults: Readonly<Record<string, number>>;
+}
+
+const CLIENTS = 6;
+const DISK_MB = 400;
+/** A client waits no longer for an answer. */
+const PATIENCE_MS = 5_000;
+/** Within this time after the last fault all work is done, and nothing is behind. */
+const SETTLED_MS = 60_000;
+/** A process that froze goes on with a request after seconds; one that was killed never does. */
+const LEEWAY = { clockMs: 1_000, effectMs: 20_000, answersLostMs: 30_000 };
+/** Payment methods whose outcome is known at once. */
+const PAYMENTS = ['pm_card_visa', 'pm_card_visa_chargeDeclined', 'wallet-invoice'];
+/** Findings of the diagnosis that are true of any fresh test installation. */
+const USUAL: ReadonlySet<string> = new Set(['links_dead', 'backup_old', 'settings_contradict', 'disk_short']);
+
+interface Installed {
+  readonly settings: Readonly<Record<string, string>>;
+  readonly disk: string | undefined;
+  close(): Promise<void>;
+}
+
+async function install(): Promise<Installed> {
+  const engines = await openTestEngines();
+  const disk = engines.servers.size === 0 ? smallDisk(DISK_MB) : undefined;
+  const dir = disk?.dir ?? mkdtempSync(join(tmpdir(), 'gift-chaos-'));
+  const settings = {
+    ...engines.settings,
+    DATA_DIR: join(dir, 'data'),
+    PORT: '0',
+    LOG_LEVEL: 'info',
+    CHARGE_WAIT_MS: '1000',
+    ACCESS_TOKEN_TTL: '86400',
+    SEAL_EVERY_MS: '1000',
+    // Clients try gifts of others all the time.
+    UNKNOWN_GIFTS_PER_CALLER: '0',
+    UNKNOWN_GIFTS_PER_ADDRESS: '0',
+  };
+  const config = loadConfig(settings);
+  const { events, subjects } = await openLog(config);
+  const hash = keyedHash(loadKeys(config).hashKey);
+  const now = (): string => new Date().toISOString();
+  await importCatalogue({ events, hash, subjects, now }, CATALOGUE, { by: { user: 'cli:test' } });
+  await events.close();
+  return {
+    settings,
+    disk: disk?.dir,
+    async close() {
+      await engines.close();
+      if (disk === undefined) rmSync(dir, { recursive: true, force: true });
+      else disk.remove();
+    },
+  };
+}
+
+/** Runs the service under faults for so long. */
+export async function chaos({ ms, seed, log }: ChaosOptions): Promise<ChaosReport> {
+  const installed = await install();
+  const fleet = await startFleet(installed.settings);
+  try {
+    return await underFaults({ ms, seed, log }, fleet, installed);
+  } finally {
+    await fleet.close();
+    await installed.close();
+  }
+}
+
+async function underFaults({ ms, seed, log }: ChaosOptions, fleet: Fleet, installed: Installed): Promise<ChaosReport> {
+  const { settings, disk } = installed;
+  const installation = installationOf(CATALOGUE);
+  const random = seededRandom(seed);
+  const clients = seededClients({ installation, random, payments: PAYMENTS });
+  const record = recorder(() => performance.timeOrigin + performance.now());
+  const tokens = new Map<string, string>();
+  for (const user of installation.users.keys()) tokens.set(user, await userTokenOf(fleet.urls()[0] ?? '', user));
+
+  const send = async (choice: Choice): Promise<boolean> => {
+    const observation = await exchange(fleet, random, tokens, record, choice);
+    clients.learn(observation);
+    return toldBy(observation) !== undefined;
+  };
+  const ending = AbortSignal.timeout(ms);
+  const work = async (): Promise<void> => {
+    while (!ending.aborted) if (!(await send(clients.next()))) await sleep(random() * 200);
+  };
+  const options = { fleet, random: seededRandom(seed + 1), smallDisk: disk, signal: ending, log };
+  const [faults] = await Promise.all([makeFaults(options), ...Array.from({ length: CLIENTS }, work)]);
+
+  log('the last fault is over');
+  const deadline = performance.now() + SETTLED_MS;
+  const findings: string[] = [];
+  for (const choice of clients.last()) {
+    while (!(await send(choice)))
+      if (performance.now() < deadline) await sleep(200);
+      else {
+        findings.push(`not answered after the last fault: ${JSON.stringify(choice)}`);
+        break;
+      }
+  }
+  const history = record.history();
+  log(`${history.length} requests: looking at what was seen`);
+  findings.push(...check(history, { installation, leeway: LEEWAY }).map(({ rule, text }) => `${rule}: ${text}`));
+  findings.push(...(await storedFindings(settings, fleet)));
+  const unknown = history.filter((observation) => toldBy(observation) === undefined).length;
+  return { findings, history, unknown, faults };
+}
+
+/** Sends a request to any process that serves the API. Without an answer in time the outcome is unknown. */
+async function exchange(
+  fleet: Fleet,
+  random: () => number,
+  tokens: ReadonlyMap<string, string>,
+  record: Recorder,
+  { client, operation }: Choice,
+): ReturnType<Recorder['send']> extends (answer: never) => infer O ? Promise<O> : never {
+  const urls = fleet.urls();
+  const url = urls[Math.floor(random() * urls.length)];
+  const { method, path, headers, body } = requestOf(operation);
+  const answered = record.send(client, operation);
+  if (url === undefined) return answered(undefined);
+  const all = { ...headers, authorization: `Bearer ${tokens.get(client) ?? ''}` };
+  const init = { method, headers: all, signal: AbortSignal.timeout(PATIENCE_MS) };
+  const answer = await fetch(url + path, body === undefined ? init : { ...init, body: JSON.stringify(body) })
+    .then(async (response): Promise<Answer> => {
+      const text = await response.text();
+      return { status: response.status, headers: Object.fromEntries(response.headers), body: JSON.parse(text) };
+    })
+    .catch(() => undefined);
+  return answered(answer);
+}
+
+/** What is wrong with what is stored: read models, evidence, and what the service itself finds wrong. */
+async function storedFindings(settings: Readonly<Record<string, string>>, fleet: Fleet): Promise<string[]> {
+  const findings: string[] = [];
+  for (const { name } of PROJECTIONS) {
+    const { code, out, err } = await gift(settings, ['projections', 'verify', name]);
+    if (code !== 0) findings.push(`the read model ${name} is not the fold of the log: ${out}${err}`);
+  }
+  const deadline = performance.now() + SETTLED_MS;
+  for (;;) {
+    const codes = (await codesOnCommandLine(settings, fleet.urls()[0])).filter((code) => !USUAL.has(code));
+    const { code, out, err } = await gift(settings, ['audit', 'verify']);
+    if (codes.length === 0 && code === 0) return findings;
+    if (performance.now() < deadline) {
+      await sleep(1_000);
+      continue;
+    }
+    if (codes.length > 0) findings.push(`gift diagnose finds ${codes.join(', ')}`);
+    if (code !== 0) findings.push(`gift audit verify: ${out}${err}`);
+    return findings;
+  }
+}

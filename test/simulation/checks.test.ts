@@ -1,0 +1,118 @@
+/** The checks of a run find what is altered after it. */
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { CHARGE_PREFIX } from '../../src/providers/payments/simulated.js';
+import { checkGifts } from './checks/gifts.js';
+import { checkLog } from './checks/log.js';
+import { checkMoney } from './checks/money.js';
+import { checkReadModels } from './checks/readModels.js';
+import { checkStreams } from './checks/streams.js';
+import type { StoredEvent } from './engines/eventLog.js';
+import type { Finding } from './model/finding.js';
+import { type Run, simulate } from './simulate.js';
+import { noFaults } from './world/faults.js';
+
+const test = suite<{ run: Run }>('simulation/checks');
+test.before(async (context) => {
+  context.run = await simulate({ seed: 'checks', faults: noFaults(), forMs: 60_000 });
+  assert.deepEqual(context.run.findings, []);
+});
+
+const texts = (findings: readonly Finding[]): string => findings.map(({ text }) => text).join('\n');
+
+/** The log without some events, or with others. */
+const altered = ({ cluster }: Run, change: (event: StoredEvent) => readonly StoredEvent[]) => ({
+  stored: cluster.log.stored.flatMap(change),
+});
+
+test('finds a redemption that is missing or comes twice', ({ run }) => {
+  const twice = altered(run, (event) => (event.type === 'GiftRedeemed' ? [event, event] : [event]));
+  assert.match(texts(checkLog(twice)), /is in the log twice/);
+  assert.match(texts(checkLog(twice)), /is redeemed twice/);
+  const missing = altered(run, (event) => (event.type === 'GiftRedeemed' ? [] : [event]));
+  assert.match(texts(checkLog(missing)), /was not to be reversed/);
+});
+
+test('finds a gift that is used before its issue, and a command that appends to a stream again', ({ run }) => {
+  const unissued = altered(run, (event) =>
+    event.type === 'GiftIssued' ? [] : [{ ...event, revision: event.stream.startsWith('gift-') ? 0 : event.revision }],
+  );
+  assert.match(texts(checkStreams(unissued.stored)), /comes before the gift .* is issued/);
+  const again = altered(run, (event) =>
+    event.type === 'GiftsPurchased' ? [event, { ...event, revision: event.revision + 7 }] : [event],
+  );
+  assert.match(texts(checkStreams(again.stored)), /is of a command that had appended before/);
+});
+
+test('finds a gift that is redeemed after its cancellation or its cancelled key, or claimed twice', ({ run }) => {
+  const { stored } = run.cluster.log;
+  const redeemed = stored.find(({ type }) => type === 'GiftRedeemed');
+  assert.ok(redeemed !== undefined);
+  const { redemption_id = '' } = JSON.parse(redeemed.data) as { readonly redemption_id?: string };
+  const before = (type: string, data: object): string =>
+    texts(
+      checkStreams([
+        { ...redeemed, revision: 1, type, data: JSON.stringify(data) },
+        { ...redeemed, revision: 2 },
+      ]),
+    );
+  assert.match(before('GiftCancelled', {}), /redeemed after it was cancelled/);
+  assert.match(
+    before('RedemptionVoided', { redemption_id: redemption_id.slice(-20) }),
+    /was cancelled for good before/,
+  );
+  assert.equal(before('GiftBlocked', {}), '');
+  const claim = { ...redeemed, type: 'GiftClaimed', data: '{}' };
+  const cancelled = { ...redeemed, revision: 2, type: 'GiftCancelled' };
+  assert.match(texts(checkStreams([1, 2].map((revision) => ({ ...claim, revision })))), /claimed twice/);
+  assert.match(texts(checkStreams([{ ...redeemed, revision: 1 }, cancelled])), /cancelled while it is redeemed/);
+});
+
+test('finds a second voucher, and a second outcome of one attempt', ({ run }) => {
+  const sent = altered(run, (event) => (event.type === 'NotificationSent' ? [event, event] : [event]));
+  assert.match(texts(checkStreams(sent.stored)), /the outcome of attempt 1 for the second time/);
+  const [issued] = run.cluster.log.stored.filter(({ type }) => type === 'GiftIssued');
+  assert.ok(issued !== undefined);
+  const vouchers = [1, 2].map((revision) => ({ ...issued, revision, type: 'VoucherAssigned' }));
+  assert.match(texts(checkStreams(vouchers)), /a voucher for the second time/);
+});
+
+test('finds charges that only one side knows, or of another amount', ({ run }) => {
+  const { ledger, log } = run.cluster;
+  const unknown = altered(run, (event) => (event.type === 'PaymentCharged' ? [] : [event]));
+  assert.match(texts(checkMoney(unknown, ledger)), /the provider charged .* and the log does not know it/);
+  assert.match(texts(checkMoney(unknown, ledger)), /neither charged nor declined/);
+  const charges = ledger.list(CHARGE_PREFIX, Number.MAX_SAFE_INTEGER, undefined, 0);
+  const charge = charges.find(({ value }) => value.includes('"charged"'));
+  assert.ok(charge !== undefined);
+  const entry = JSON.parse(charge.value) as { readonly amount: number };
+  ledger.put(charge.key, JSON.stringify({ ...entry, amount: entry.amount + 1 }), {}, 0);
+  assert.match(texts(checkMoney(log, ledger)), /the provider charged .*, the log/);
+  ledger.delete(charge.key, undefined, 0);
+  assert.match(texts(checkMoney(log, ledger)), /does not know the charge/);
+  ledger.put(charge.key, charge.value, {}, 0);
+  assert.deepEqual(checkMoney(log, ledger), []);
+});
+
+test('finds gifts that were never issued, and receivers who were not told', ({ run }) => {
+  const missing = altered(run, (event) => (event.type === 'GiftIssued' ? [] : [event]));
+  assert.match(texts(checkGifts(missing)), /was never issued/);
+  const untold = altered(run, (event) => (event.type.startsWith('Notification') ? [] : [event]));
+  assert.match(texts(checkGifts(untold)), /neither notified nor given up/);
+});
+
+test('finds a document that is not as the log says', async ({ run }) => {
+  const { documents } = run.cluster.readStore;
+  const version = documents.active('gifts') ?? 0;
+  const gifts = { name: 'gifts', version, indexes: [] };
+  const [gift] = documents.find(gifts, {});
+  const row = documents.row(gifts, gift?.id ?? '');
+  assert.ok(row !== undefined);
+  const before = row.body;
+  row.body = before.replace('"', '"changed');
+  assert.match(texts(await checkReadModels(run.cluster)), /^gifts has 1 other documents/);
+  row.body = before;
+  assert.deepEqual(await checkReadModels(run.cluster), []);
+});
+
+test.run();

@@ -1,0 +1,105 @@
+/** The log and the payment provider agree on all money, once the service has had time to finish its work. */
+import type { GiftsPurchased, PaymentCharged } from '../../../src/domain/purchase/events.js';
+import { idOf } from '../../../src/domain/streamName.js';
+import type { ChargeReply, RefundReply } from '../../../src/messages/payments.js';
+import type { GiftsRefunded, RefundRequested } from '../../../src/domain/purchase/refund.js';
+import {
+  CHARGE_PREFIX,
+  PROVIDER,
+  REFUND_PREFIX,
+  type SimulatedEntry,
+} from '../../../src/providers/payments/simulated.js';
+import type { EventLog } from '../engines/eventLog.js';
+import type { RecordRows } from '../engines/records.js';
+import type { Finding } from '../model/finding.js';
+import { parkedEntities } from './parked.js';
+
+export function checkMoney(log: Pick<EventLog, 'stored'>, ledger: RecordRows): Finding[] {
+  return [...checkCharges(log, ledger), ...checkRefunds(log, ledger)];
+}
+
+function checkCharges({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows): Finding[] {
+  const findings: Finding[] = [];
+  const found = (text: string): void => void findings.push({ rule: 'money', text });
+  const charged = new Map<string, PaymentCharged['data']>();
+  const settled = new Set<string>();
+  const parked = parkedEntities({ stored });
+  for (const { stream, type, data } of stored) {
+    if (type === 'PaymentCharged') charged.set(idOf(stream), JSON.parse(data) as PaymentCharged['data']);
+    if (type === 'PaymentCharged' || type === 'PaymentDeclined') settled.add(idOf(stream));
+  }
+  for (const { type, stream, data } of stored) {
+    if (type !== 'GiftsPurchased') continue;
+    const id = idOf(stream);
+    const { total, replaces } = JSON.parse(data) as GiftsPurchased['data'];
+    if (!settled.has(id) && !parked.has(id)) found(`the purchase ${id} is neither charged nor declined`);
+    const amount = charged.get(id)?.amount;
+    if (replaces === undefined && amount !== undefined && amount !== total)
+      found(`the purchase ${id} cost ${total} and was charged ${amount}`);
+  }
+  const taken = new Set<string>();
+  for (const { key, value } of ledger.list(CHARGE_PREFIX, Number.MAX_SAFE_INTEGER, undefined, 0)) {
+    const id = key.slice(CHARGE_PREFIX.length);
+    const entry = JSON.parse(value) as SimulatedEntry<ChargeReply>;
+    if (entry.outcome !== 'charged') continue;
+    taken.add(id);
+    const here = charged.get(id);
+    if (here === undefined) found(`the provider charged ${id}, and the log does not know it`);
+    else if (here.charge_id !== entry.charge_id || here.amount !== entry.amount)
+      found(
+        `the provider charged ${id} ${entry.amount} as ${entry.charge_id}, the log ${here.amount} as ${here.charge_id}`,
+      );
+  }
+  for (const [id, { provider, amount }] of charged)
+    if (provider === PROVIDER && amount > 0 && !taken.has(id)) found(`the provider does not know the charge of ${id}`);
+  return findings;
+}
+
+/** Types of events that end a refund, or wait for a person. */
+const REFUND_ENDS = new Set(['GiftsRefunded', 'NothingRefunded', 'RefundRefused']);
+
+function checkRefunds({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows): Finding[] {
+  const findings: Finding[] = [];
+  const found = (text: string): void => void findings.push({ rule: 'refunds', text });
+  const ended = new Set<string>();
+  const parked = parkedEntities({ stored });
+  const refunded = new Map<string, GiftsRefunded['data']>();
+  const sums = new Map<string, number>();
+  const redeemed = new Set<string>();
+  for (const { stream, type, data } of stored) {
+    if (type === 'PaymentCharged') add(sums, idOf(stream), (JSON.parse(data) as PaymentCharged['data']).amount);
+    if (REFUND_ENDS.has(type)) ended.add((JSON.parse(data) as { readonly refund_id: string }).refund_id);
+    if (type === 'GiftRedeemed') redeemed.add(idOf(stream));
+    if (type === 'GiftUnredeemed') redeemed.delete(idOf(stream));
+    if (type !== 'GiftsRefunded') continue;
+    const refund = JSON.parse(data) as GiftsRefunded['data'];
+    if (refunded.has(refund.refund_ref)) found(`the refund ${refund.refund_ref} is in the log twice`);
+    refunded.set(refund.refund_ref, refund);
+    add(sums, idOf(stream), -refund.amount);
+  }
+  for (const { stream, type, data } of stored) {
+    if (type !== 'RefundRequested') continue;
+    const { refund_id: refund } = JSON.parse(data) as RefundRequested['data'];
+    if (!ended.has(refund) && !parked.has(refund))
+      found(`the refund ${refund} of ${stream} was requested, and has not ended`);
+  }
+  for (const { refund_ref: ref, gift_ids: gifts } of refunded.values())
+    for (const gift of gifts) if (redeemed.has(gift)) found(`the gift ${gift} is redeemed, and refunded by ${ref}`);
+  for (const [id, left] of sums) if (left < 0) found(`the purchase ${id} was refunded ${-left} more than charged`);
+  const given = new Set<string>();
+  for (const { value } of ledger.list(REFUND_PREFIX, Number.MAX_SAFE_INTEGER, undefined, 0)) {
+    const entry = JSON.parse(value) as SimulatedEntry<RefundReply>;
+    if (entry.outcome !== 'refunded') continue;
+    given.add(entry.refund_ref);
+    const here = refunded.get(entry.refund_ref);
+    if (here?.amount !== entry.amount)
+      found(`the provider gave back ${entry.amount} by ${entry.refund_ref}, the log says ${here?.amount}`);
+  }
+  for (const [ref, { provider, amount }] of refunded)
+    if (provider === PROVIDER && amount > 0 && !given.has(ref)) found(`the provider does not know the refund ${ref}`);
+  return findings;
+}
+
+function add(sums: Map<string, number>, key: string, amount: number): void {
+  sums.set(key, (sums.get(key) ?? 0) + amount);
+}

@@ -1,0 +1,98 @@
+/** The clients of a run: they buy, look up, redeem, reverse and claim by chance, and write down what they see. */
+import { sleep } from '../../../src/lib/world.js';
+import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
+import { seededClients } from '../model/clients.js';
+import { type History, recorder } from '../model/history.js';
+import { type Installation, installationOf } from '../model/installation.js';
+import type { Choice } from '../model/known.js';
+import { requestOf } from '../model/requests.js';
+import type { Member } from '../service/member.js';
+import type { Chance } from '../world/chance.js';
+import type { Simulation } from '../world/simulation.js';
+import { type Client, openClient } from './client.js';
+
+export interface Crowd {
+  readonly installation: Installation;
+  history(): History;
+  /** Lets the clients act until the virtual time `untilMs`. */
+  start(untilMs: number): void;
+  /** Forgets all idempotency keys: they are free again a day later. */
+  forgetKeys(): void;
+  /** Reads all that the clients know. Each request is repeated until it has an answer. */
+  readAll(): Promise<void>;
+  /** The client that reads all. */
+  readonly reader: Client;
+}
+
+export interface CrowdOptions {
+  readonly members: readonly Member[];
+  readonly clients: number;
+}
+
+/** Virtual ms between two requests of a client. */
+const PAUSE = { least: 10, most: 1_500 };
+/** Virtual ms in which all clients act at once: requests meet that would else follow one another. */
+const RUSH = { everyMs: 5_000, forMs: 400, least: 1, most: 25 };
+/** Share of a rush's writes that are sent twice at once: as a repetition, or as a rival under a key of its own. */
+const DOUBLED = 0.6;
+const DOUBLES: ReadonlySet<string> = new Set(['redeem', 'unredeem', 'claim']);
+const RETRY_MS = 1_000;
+/** Payment methods whose outcome is known at once. */
+const PAYMENTS = ['pm_card_visa', 'pm_card_visa_chargeDeclined', 'wallet-invoice'];
+
+export function openCrowd(simulation: Simulation, { members, clients }: CrowdOptions): Crowd {
+  const installation = installationOf(CATALOGUE);
+  const chance = simulation.chance.stream('crowd');
+  const choices = seededClients({ installation, random: chance.random, payments: PAYMENTS });
+  const record = recorder(simulation.now);
+  let starts = 0;
+  const reader = openClient(simulation, { name: 'reader', members });
+
+  /** @returns whether an answer came that says what became of the request */
+  async function perform(client: Client, { client: user, operation }: Choice): Promise<boolean> {
+    const answered = record.send(user, operation);
+    const answer = await client.exchange(user, requestOf(operation));
+    choices.learn(answered(answer?.status === 401 ? undefined : answer));
+    return answer !== undefined && answer.status < 500 && answer.status !== 401 && answer.status !== 429;
+  }
+
+  return {
+    installation,
+    reader,
+    history: record.history,
+    start(untilMs) {
+      starts += 1;
+      for (let n = 1; n <= clients; n++) {
+        const client = openClient(simulation, { name: `client-${n}.${starts}`, members });
+        client.process.start('acting', async () => {
+          while (simulation.ms() < untilMs) {
+            await sleep(pauseMs(client.chance, simulation.ms()));
+            const choice = choices.next();
+            const twins = untilRush(simulation.ms()) <= 0 ? twinOf(choice, client.chance) : [];
+            await Promise.all([choice, ...twins].map(async (one) => perform(client, one)));
+          }
+        });
+      }
+    },
+    forgetKeys: choices.forgetKeys,
+    async readAll() {
+      for (const choice of choices.last()) while (!(await perform(reader, choice))) await sleep(RETRY_MS);
+    },
+  };
+}
+
+/** Virtual ms from now until the next rush; 0 or less: there is one. The first comes once the service is ready. */
+const untilRush = (ms: number): number => RUSH.everyMs - RUSH.forMs - (ms % RUSH.everyMs);
+
+function pauseMs(chance: Chance, ms: number): number {
+  const until = untilRush(ms);
+  if (until <= 0) return chance.between(RUSH.least, RUSH.most);
+  return Math.min(chance.between(PAUSE.least, PAUSE.most), until);
+}
+
+/** The request that is sent together with a write; none in most cases. */
+function twinOf({ client, operation }: Choice, chance: Chance): readonly Choice[] {
+  if (!DOUBLES.has(operation.kind) || !chance.happens(DOUBLED)) return [];
+  if (!('key' in operation) || operation.key === undefined || chance.happens(0.3)) return [{ client, operation }];
+  return [{ client, operation: { ...operation, key: `${operation.key}-rival` } }];
+}

@@ -1,0 +1,82 @@
+/**
+ * Idempotency keys (docs/api/conventions.md#idempotency-keys): requests with one key have one outcome, which only the
+ * first of them gets without `Idempotent-Replayed`. What the outcome does to a gift is the gift model's affair.
+ */
+import { ERRORS } from './errorTable.js';
+import type { Finding, Leeway } from './finding.js';
+import { type History, type Observation, describe, textField, toldBy } from './history.js';
+import { bodyOf, routeOf } from './operations.js';
+
+/** The scope of a key: user, route with the gift, key. `undefined` for requests without one. */
+export function scopeOf({ client, operation }: Observation): string | undefined {
+  if (!('key' in operation) || operation.key === undefined) return undefined;
+  return `${client} ${routeOf(operation)} ${operation.key}`;
+}
+
+/** Whether a key keeps this outcome. */
+const keeps = (observation: Observation): boolean => {
+  const answer = toldBy(observation);
+  if (answer === undefined) return false;
+  return answer.status < 400 || ERRORS.get(answer.headers['error-code'] ?? '')?.kept === true;
+};
+
+/** Findings about keys. */
+export function checkKeys(history: History, leeway: Leeway): Finding[] {
+  const scopes = new Map<string, Observation[]>();
+  for (const observation of history) {
+    const scope = scopeOf(observation);
+    if (scope !== undefined) scopes.set(scope, [...(scopes.get(scope) ?? []), observation]);
+  }
+  const numbers = new Map(history.map((observation, index) => [observation, index]));
+  const finding = (why: string, some: readonly Observation[]): Finding => ({
+    rule: 'idempotency key',
+    text: [why, ...some.slice(0, 10).map((one) => describe(one, numbers.get(one) ?? -1))].join('\n'),
+  });
+  return [...scopes.values()].flatMap((some) => [
+    ...checkOutcomes(some, leeway, finding),
+    ...some.flatMap((one) => checkRefusal(one, some, leeway, finding)),
+  ]);
+}
+
+type Report = (why: string, some: readonly Observation[]) => Finding;
+
+/** All kept outcomes of one key are the same, and one of them at most is a first one. */
+function checkOutcomes(some: readonly Observation[], leeway: Leeway, finding: Report): Finding[] {
+  const kept = some.filter(keeps);
+  const outcomes = new Set(kept.map((one) => outcomeOf(one, leeway)));
+  if (outcomes.size > 1) return [finding('One key has several outcomes.', kept)];
+  const firsts = kept.filter(({ answer }) => answer?.headers['idempotent-replayed'] === undefined);
+  if (firsts.length > 1)
+    return [finding('One key was decided several times: no answer says that it is a replay.', firsts)];
+  return [];
+}
+
+/** A purchase that is answered from the log shows what has become of it since. */
+function outcomeOf({ operation, answer }: Observation, { answersLostMs }: Leeway): string {
+  const body =
+    operation.kind === 'purchase' && answersLostMs !== undefined ? textField(answer?.body, 'data', 'id') : answer?.body;
+  return JSON.stringify([answer?.status, body]);
+}
+
+/** A refusal because of the key itself needs another request with that key. */
+function checkRefusal(
+  one: Observation,
+  some: readonly Observation[],
+  { answersLostMs = 0 }: Leeway,
+  finding: Report,
+): Finding[] {
+  const message = textField(one.answer?.body, 'error');
+  const others = some.filter((other) => other !== one);
+  if (message === 'Request in progress.') {
+    const ended = (other: Observation): number =>
+      toldBy(other) === undefined ? Infinity : (other.answered ?? Infinity) + answersLostMs;
+    if (others.some((other) => other.sent <= (one.answered ?? Infinity) && ended(other) >= one.sent)) return [];
+    return [finding('No other request with this key was in progress.', some)];
+  }
+  if (message === 'Idempotency key already used with another request.') {
+    const body = bodyOf(one.operation);
+    if (others.some((other) => bodyOf(other.operation) !== body)) return [];
+    return [finding('Every request with this key is the same.', some)];
+  }
+  return [];
+}

@@ -1,0 +1,100 @@
+/** What outlives the processes of a simulated service: engines, the ledgers of providers, settings, the data folder. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { type Config, loadConfig } from '../../../src/service/config.js';
+import type { GivenEngines } from '../../../src/service/engines.js';
+import { simulatedNotifications } from '../../../src/providers/notifications/simulated.js';
+import type { Providers } from '../../../src/providers/openProviders.js';
+import { simulatedPayments } from '../../../src/providers/payments/simulated.js';
+import { clockMs } from '../../../src/lib/clock.js';
+import { busRouter, openSimulatedBus } from '../engines/bus.js';
+import { type EventLog, eventLog } from '../engines/eventLog.js';
+import { openSimulatedEvents } from '../engines/eventStore.js';
+import { openSimulatedKeys } from '../engines/keyStore.js';
+import { openSimulatedReadStore, type ReadStoreDisk, readStoreDisk } from '../engines/readStore.js';
+import { openSimulatedRecords, type RecordRows, recordRows } from '../engines/records.js';
+import { type SubjectRows, subjectRows } from '../engines/subjectRows.js';
+import { IMMEDIATE, type Link, linkTo } from '../world/link.js';
+import type { SimulatedProcess } from '../world/simulatedProcess.js';
+import type { Simulation } from '../world/simulation.js';
+import { openReceivers, type Receivers } from './receivers.js';
+
+export interface Cluster {
+  readonly simulation: Simulation;
+  readonly log: EventLog;
+  readonly readStore: ReadStoreDisk;
+  readonly keys: SubjectRows;
+  readonly receivers: Receivers;
+  /** The payment provider's own account: charges and refunds by their idempotency keys. */
+  readonly ledger: RecordRows;
+  /** Number of the release that processes start with: each one has other versions of some read models. */
+  release: number;
+  /** The settings of a process with these roles. */
+  config(roles: string): Config;
+  /** The engines as a process reaches them. */
+  enginesOf(process: SimulatedProcess, logger: Logger): GivenEngines;
+  providersOf(process: SimulatedProcess, logger: Logger): Promise<Providers>;
+  /** Removes the data folder. */
+  close(): void;
+}
+
+/** Addresses that nothing is opened at: the engines are given. */
+const SERVERS = {
+  EVENTSTORE_URL: 'esdb://simulated:2113?tls=false',
+  MONGODB_URL: 'mongodb://simulated/gift',
+  KEYS_URL: 'mongodb://simulated/gift_keys',
+  NATS_URL: 'nats://simulated:4222',
+};
+
+export function openCluster(simulation: Simulation, settings: Readonly<Record<string, string>> = {}): Cluster {
+  const chance = simulation.chance.stream('cluster');
+  const key = (): string => chance.bytes(32).toString('hex');
+  const log = eventLog(chance.uuid());
+  const [readStore, keys, ledger, router] = [readStoreDisk(), subjectRows(), recordRows(), busRouter()];
+  const dataDir = mkdtempSync(join(tmpdir(), 'gift-simulation-'));
+  const env: Readonly<Record<string, string>> = {
+    ...SERVERS,
+    DATA_DIR: dataDir,
+    TOKEN_KEY: key(),
+    HASH_KEY: key(),
+    MASTER_KEY: key(),
+    SEAL_KEY: key(),
+    PAYMENTS: 'simulated',
+    NOTIFICATIONS: 'simulated',
+    PUBLIC_URL: 'https://simulated.example',
+    ...settings,
+  };
+  return {
+    simulation,
+    log,
+    readStore,
+    keys,
+    receivers: openReceivers(simulation),
+    ledger,
+    release: 0,
+    config: (roles) => loadConfig({ ...env, ROLES: roles }),
+    enginesOf(process, logger) {
+      const link = (engine: string): Link => linkTo(engine, process, simulation);
+      return {
+        events: openSimulatedEvents(log, link('events')),
+        keys: openSimulatedKeys(keys, link('keys')),
+        store: openSimulatedReadStore(readStore, link('documents')),
+        bus: openSimulatedBus(router, link('bus'), (err) => logger.warn({ err }, 'the bus met an error')),
+        async openScratch() {
+          const store = openSimulatedReadStore(readStoreDisk(), IMMEDIATE);
+          return { store, close: store.close };
+        },
+      };
+    },
+    async providersOf(process, logger) {
+      const records = openSimulatedRecords(ledger, { link: linkTo('provider', process, simulation) });
+      return {
+        payments: simulatedPayments(records, clockMs),
+        notifications: await simulatedNotifications(records, logger, clockMs),
+      };
+    },
+    close: () => rmSync(dataDir, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,61 @@
+/** The network between clients and the service: a request and its answer are an entry each. */
+import type { Entry } from '../world/entryQueue.js';
+import type { SimulatedProcess } from '../world/simulatedProcess.js';
+import type { Simulation } from '../world/simulation.js';
+import type { HttpAnswer, HttpRequest } from './listener.js';
+import type { Member } from './member.js';
+
+/** No answer came: the request may have been carried out. */
+export class NoAnswerError extends Error {
+  override readonly name = 'NoAnswerError';
+}
+
+/** Virtual ms that one way takes. */
+const WAY = { least: 0.5, most: 20 };
+/** Virtual ms after which a client waits no longer. */
+const PATIENCE_MS = 30_000;
+
+/** Sends a request of a client's process to a member. @throws NoAnswerError */
+export async function send(
+  simulation: Simulation,
+  { from, to, request }: { readonly from: SimulatedProcess; readonly to: Member; readonly request: HttpRequest },
+): Promise<HttpAnswer> {
+  const chance = simulation.chance.stream(`request ${simulation.entries()}`);
+  const wayMs = (): number => chance.between(WAY.least, WAY.most);
+  const text = `${request.method} ${request.path}`;
+  return new Promise((resolve, reject) => {
+    const process = to.process();
+    const listener = to.listener();
+    const pending: Entry[] = [];
+    let forget = (): void => undefined;
+    const settle = (inMs: number, kind: string, done: () => void): void => {
+      const run = (): void => {
+        for (const entry of pending) entry.cancelled = true;
+        forget();
+        done();
+      };
+      pending.push(simulation.schedule({ owner: from, inMs, kind, text, run }));
+    };
+    const fail = (inMs: number, cause: string): void =>
+      settle(inMs, cause, () => reject(new NoAnswerError(`${text}: ${cause}`)));
+    const answered = (answer: HttpAnswer | undefined): void => {
+      if (answer === undefined || simulation.faults.happens('network loses an answer'))
+        fail(wayMs(), 'connection lost');
+      else settle(wayMs(), `answer ${answer.status}`, () => resolve(answer));
+    };
+    if (!process.alive || !listener.isOpen) return fail(wayMs(), 'connection refused');
+    forget = process.onEnd(() => fail(wayMs(), 'connection lost'));
+    fail(PATIENCE_MS, 'no answer');
+    simulation.schedule({
+      owner: process,
+      inMs: wayMs(),
+      kind: 'request',
+      text,
+      run() {
+        if (simulation.faults.happens('network loses a request')) return fail(wayMs(), 'connection lost');
+        return listener.take(request, answered);
+      },
+    });
+    return undefined;
+  });
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { simulate } from './simulate.js';
+import { noFaults } from './world/faults.js';
+
+const test = suite('simulation/simulate');
+
+test('serves buyers and tills for minutes, in seconds', async () => {
+  const { history, findings, cluster, members } = await simulate({
+    seed: 'no faults',
+    faults: noFaults(),
+    forMs: 120_000,
+  });
+  assert.deepEqual(findings, []);
+  const seen = new Set(history.map(({ operation, answer }) => `${operation.kind} ${answer?.status ?? 'unknown'}`));
+  for (const kind of ['purchase 201', 'redeem 201', 'unredeem 200', 'getGift 200']) assert.ok(seen.has(kind), kind);
+  for (const kind of seen) assert.doesNotMatch(kind, /unknown|5\d\d/);
+  const types = new Set(cluster.log.stored.map(({ type }) => type));
+  for (const type of ['GiftsPurchased', 'PaymentCharged', 'GiftRedeemed']) assert.ok(types.has(type), type);
+  for (const member of members) assert.equal(member.starts(), 1, member.name);
+});
+
+test('does the same for the same seed, whatever fails', async () => {
+  const hashes = new Set<string>();
+  let faults = 0;
+  for (const seed of [4, 6]) {
+    const [first, again] = [await simulate({ seed, forMs: 30_000 }), await simulate({ seed, forMs: 30_000 })];
+    assert.equal(first.simulation.hash(), again.simulation.hash(), `seed ${seed}`);
+    assert.equal(first.simulation.entries(), again.simulation.entries());
+    hashes.add(first.simulation.hash());
+    faults += [...first.simulation.faults.counts().values()].reduce((sum, count) => sum + count, 0);
+  }
+  assert.equal(hashes.size, 2);
+  assert.ok(faults > 5, String(faults));
+});
+
+test.run();

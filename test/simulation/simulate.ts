@@ -1,0 +1,124 @@
+/** One run of the whole service in a simulated world. */
+import { replaceHashing } from '../../src/lib/passwordHash.js';
+import { checkGifts } from './checks/gifts.js';
+import { checkLog } from './checks/log.js';
+import { checkMoney } from './checks/money.js';
+import { checkParked } from './checks/parked.js';
+import { checkReadModels } from './checks/readModels.js';
+import { openCrowd } from './clients/crowd.js';
+import { openDesks } from './clients/desk.js';
+import { openSubscriber } from './clients/subscriber.js';
+import { openOperators } from './clients/operators.js';
+import { type Cluster, openCluster } from './service/cluster.js';
+import type { History } from './model/history.js';
+import type { Leeway } from './model/finding.js';
+import { check, type Finding } from './model/model.js';
+import { firstImport } from './service/firstImport.js';
+import { interlude } from './service/interludes.js';
+import { type Member, SKEW_MS, startMember } from './service/member.js';
+import { startNemesis } from './service/nemesis.js';
+import { drawnTopology } from './service/topology.js';
+import { SIMULATED_HASHING } from './service/passwords.js';
+import { openSimulation, perform, type SimulationOptions } from './world/simulatedWorld.js';
+import type { Simulation } from './world/simulation.js';
+
+export interface RunOptions extends SimulationOptions {
+  /** Virtual ms in which clients act. */
+  readonly forMs: number;
+  /** Receives the lines of the service's log. */
+  readonly onLine?: (line: string) => void;
+}
+
+export interface Run {
+  readonly simulation: Simulation;
+  readonly cluster: Cluster;
+  readonly members: readonly Member[];
+  readonly history: History;
+  /** What must not be. Empty: all is well. */
+  readonly findings: readonly Finding[];
+}
+
+const MOST_CLIENTS = 6;
+/** Clocks of two processes differ by as much at most. */
+const LEEWAY_MS = 2 * SKEW_MS;
+const READY_MS = 300_000;
+/** Virtual ms without faults in which the service must recover and finish its work. */
+const RECOVERY_MS = 180_000;
+/** Virtual ms in which clients must then be able to read everything. */
+const READ_MS = 600_000;
+
+/** Runs the service under one seed. @throws SimulationError */
+export async function simulate({ forMs, onLine = () => undefined, ...options }: RunOptions): Promise<Run> {
+  const simulation = openSimulation(options);
+  const former = replaceHashing(SIMULATED_HASHING);
+  const cluster = openCluster(simulation);
+  const note = (line: string): void => {
+    onLine(line);
+    const mark = markOf(line);
+    if (mark !== undefined) simulation.marks.sometimes(mark);
+  };
+  try {
+    await firstImport(cluster);
+    const chance = simulation.chance.stream('run');
+    const members = drawnTopology(chance).map((place) => startMember(cluster, { ...place, onLine: note }));
+    await simulation.run(READY_MS, () => members.every((member) => member.started()));
+    const fronts = members.filter(({ roles }) => roles.includes('api'));
+    const crowd = openCrowd(simulation, { members: fronts, clients: 1 + chance.integer(MOST_CLIENTS) });
+    const operators = openOperators(simulation, fronts);
+    const subscriber = openSubscriber(simulation, fronts, cluster.receivers);
+    await subscriber.subscribe();
+    const actors = [crowd, operators, openDesks(simulation, fronts)];
+    await acting(cluster, { members, actors, forMs: forMs / 2 });
+    const happened = await interlude(cluster, { members, crowd });
+    await acting(cluster, { members, actors, forMs: forMs / 2 });
+    simulation.faults.stop();
+    simulation.outages.end();
+    for (const member of members) member.process().thaw();
+    await simulation.run(simulation.ms() + RECOVERY_MS);
+    await perform(simulation, crowd.reader.process, 'read all', crowd.readAll, READ_MS);
+    const { installation } = crowd;
+    const findings = [
+      ...check(crowd.history(), { installation, leeway: leewayOf(simulation) }),
+      ...operators.findings(),
+      ...(await subscriber.findings()),
+      ...checkLog(cluster.log),
+      ...checkMoney(cluster.log, cluster.ledger),
+      ...checkGifts(cluster.log),
+      ...checkParked(cluster.log, happened === 'days pass'),
+      ...(await checkReadModels(cluster)),
+    ];
+    return { simulation, cluster, members, history: crowd.history(), findings };
+  } finally {
+    replaceHashing(former);
+    cluster.close();
+  }
+}
+
+function leewayOf({ now, ms, outages }: Simulation): Leeway {
+  const beganAt = now() - ms();
+  return {
+    clockMs: LEEWAY_MS,
+    mayBeStale: (sent, answered) => outages.wasSilent('events', sent - beganAt, answered - beganAt),
+  };
+}
+
+interface ActingOptions {
+  readonly members: readonly Member[];
+  readonly actors: readonly { start(untilMs: number): void }[];
+  readonly forMs: number;
+}
+
+/** Lets clients, desks and operators act while things fail. */
+async function acting(cluster: Cluster, { members, actors, forMs }: ActingOptions): Promise<void> {
+  const { simulation } = cluster;
+  const until = simulation.ms() + forMs;
+  startNemesis(cluster, members, until);
+  for (const actor of actors) actor.start(until);
+  await simulation.run(until);
+}
+
+/** Marks the messages of the service's log: states that only the service knows of. */
+function markOf(line: string): string | undefined {
+  const { msg } = JSON.parse(line.slice(line.indexOf('{'))) as { readonly msg?: string };
+  return msg === undefined || msg === 'request' ? undefined : `log: ${msg.replaceAll(/[0-9a-f-]{8,}|\d+/g, '…')}`;
+}

@@ -1,0 +1,182 @@
+/**
+ * Node's own time and chance, which libraries use: while a simulation runs, they are those of the world that was
+ * entered. Outside a simulation they are Node's own. `src` uses `lib/world.ts`.
+ */
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import fsPromises from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import os from 'node:os';
+import timers from 'node:timers';
+import timersPromises from 'node:timers/promises';
+import {
+  after,
+  endTimer,
+  every,
+  randomBytes,
+  randomFraction,
+  randomInt,
+  randomUUID,
+  sleep,
+  soon,
+  systemMs,
+  ticks,
+  timeoutSignal,
+} from '../../../src/lib/world.js';
+import { outside } from './outside.js';
+
+/** Number of simulations that are running: one inside of another is an error of the test, but does no harm here. */
+let running = 0;
+let replaced = false;
+
+/** Replaces the builtins until the returned function is called. */
+export function enterBuiltins(): () => void {
+  if (!replaced) replaceAll();
+  replaced = true;
+  running += 1;
+  return () => void (running -= 1);
+}
+
+// eslint-disable-next-line typescript/no-explicit-any -- functions of every shape are replaced by such of the same
+type Work = (...args: any[]) => any;
+
+/** Replaces a method by another one, which is used while a simulation runs. */
+function replace<O extends object, K extends keyof O>(object: O, name: K, make: (original: O[K] & Work) => Work): void {
+  const original = object[name] as O[K] & Work;
+  const simulated = make(original);
+  const chosen = function (this: unknown, ...args: unknown[]): unknown {
+    return running > 0 ? simulated.apply(this, args) : original.apply(this, args);
+  };
+  Object.defineProperty(object, name, { value: chosen, configurable: true, writable: true, enumerable: true });
+}
+
+function replaceAll(): void {
+  replaceClocks();
+  for (const object of [globalThis, timers]) replaceTimers(object);
+  replaceTimerPromises();
+  replaceChance();
+  replaceThreadPool();
+  replaceMachine();
+  syncBuiltinESMExports();
+}
+
+function replaceClocks(): void {
+  const RealDate = Date;
+  const present = (): number => (running > 0 ? systemMs() : RealDate.now());
+  const simulated: DateConstructor = new Proxy(RealDate, {
+    construct: (target, args, made) =>
+      Reflect.construct(target, args.length === 0 ? [present()] : args, made === simulated ? target : made) as object,
+    get: (target, key) => (key === 'now' ? present : (Reflect.get(target, key) as unknown)),
+  });
+  globalThis.Date = simulated;
+  replace(performance, 'now', () => ticks);
+}
+
+type TimerFunctions = Pick<
+  typeof timers,
+  'setTimeout' | 'setInterval' | 'setImmediate' | 'clearTimeout' | 'clearInterval' | 'clearImmediate'
+>;
+
+function replaceTimers(object: TimerFunctions): void {
+  replace(
+    object,
+    'setTimeout',
+    () =>
+      (run: Work, ms = 1, ...args: unknown[]) =>
+        after(ms, () => run(...args)),
+  );
+  replace(
+    object,
+    'setInterval',
+    () =>
+      (run: Work, ms = 1, ...args: unknown[]) =>
+        every(ms, () => run(...args)),
+  );
+  replace(
+    object,
+    'setImmediate',
+    () =>
+      (run: Work, ...args: unknown[]) =>
+        soon(() => run(...args)),
+  );
+  for (const name of ['clearTimeout', 'clearInterval', 'clearImmediate'] as const)
+    replace(object, name, () => endTimer);
+}
+
+function replaceTimerPromises(): void {
+  interface Options {
+    readonly signal?: AbortSignal;
+  }
+  replace(timersPromises, 'setTimeout', () => async (ms = 1, value?: unknown, { signal }: Options = {}) => {
+    await sleep(ms, { signal }).catch((reason: unknown) => {
+      throw Object.assign(new Error('The operation was aborted', { cause: reason }), { name: 'AbortError' });
+    });
+    return value;
+  });
+  replace(timersPromises, 'setImmediate', () => async (value?: unknown) => {
+    await new Promise<void>(soon);
+    return value;
+  });
+  replace(AbortSignal, 'timeout', () => timeoutSignal);
+}
+
+function replaceChance(): void {
+  replace(Math, 'random', () => randomFraction);
+  replace(crypto, 'randomUUID', () => randomUUID);
+  replace(crypto, 'randomBytes', () => (size: number, called?: (error: null, drawn: Buffer) => void) => {
+    const drawn = randomBytes(size);
+    if (called === undefined) return drawn;
+    return soon(() => called(null, drawn));
+  });
+  replace(
+    crypto,
+    'randomInt',
+    () => (least: number, end?: number) => (end === undefined ? randomInt(least) : least + randomInt(end - least)),
+  );
+  const fill = (view: NodeJS.ArrayBufferView): NodeJS.ArrayBufferView => {
+    new Uint8Array(view.buffer, view.byteOffset, view.byteLength).set(randomBytes(view.byteLength));
+    return view;
+  };
+  replace(crypto, 'randomFillSync', () => fill);
+  const web = Object.getPrototypeOf(crypto.webcrypto) as typeof crypto.webcrypto;
+  replace(web, 'getRandomValues', () => fill);
+  replace(web, 'randomUUID', () => randomUUID);
+}
+
+/** Work that Node does on its pool of threads ends in the entry that starts it. */
+function replaceThreadPool(): void {
+  const done = (original: Work): Work =>
+    async function (this: unknown, ...args: unknown[]): Promise<unknown> {
+      return outside(async () => original.apply(this, args) as unknown);
+    };
+  const subtle = Object.getPrototypeOf(crypto.webcrypto.subtle) as typeof crypto.webcrypto.subtle;
+  for (const name of ['sign', 'verify', 'digest', 'importKey', 'encrypt', 'decrypt', 'deriveBits'] as const)
+    replace(subtle, name, done);
+  const files = fsPromises as unknown as Record<string, Work>;
+  for (const [name, work] of Object.entries(files)) {
+    if (typeof work !== 'function' || name === 'watch') continue;
+    if (name !== 'open') replace(files, name, done);
+    else
+      replace(files, name, (original) => async (...args: unknown[]) => {
+        const file = (await done(original)(...args)) as object;
+        return new Proxy(file, {
+          get(target, key) {
+            const value = Reflect.get(target, key) as unknown;
+            return typeof value === 'function' ? done(value.bind(target) as Work) : value;
+          },
+        });
+      });
+  }
+}
+
+/** Every process of a simulation is on a machine of its own, with two processors. */
+function replaceMachine(): void {
+  replace(os, 'hostname', () => () => 'simulated');
+  replace(os, 'availableParallelism', () => () => 2);
+  const { pid } = process;
+  Object.defineProperty(process, 'pid', { get: () => (running > 0 ? 1 : pid), configurable: true });
+  replace(fs, 'readFileSync', (original) => (file: unknown, ...options: unknown[]) => {
+    if (typeof file === 'string' && file.startsWith('/proc/')) throw new Error('a simulated machine has no /proc');
+    return original(file as string, ...(options as [])) as unknown;
+  });
+}

@@ -1,0 +1,32 @@
+/** Engines that can't be reached for a while: by all processes, or by one whose network is cut off. */
+export interface Outages {
+  /** Begins an outage, or makes one longer. @param process its name; absent: of all processes */
+  begin(engine: string, untilMs: number, process?: string): void;
+  /** Whether the process can't reach the engine at this virtual time. */
+  isAway(engine: string, process: string, ms: number): boolean;
+  /** Ends all outages. */
+  end(): void;
+  /** Notes that a process got no answer of an engine in this span of virtual time, or a late one. */
+  noteSilence(engine: string, fromMs: number, toMs: number): void;
+  /** Whether any process got no answer of the engine, or a late one, in a part of this span. */
+  wasSilent(engine: string, fromMs: number, toMs: number): boolean;
+}
+
+export function openOutages(): Outages {
+  const until = new Map<string, number>();
+  const silences = new Map<string, { readonly fromMs: number; readonly toMs: number }[]>();
+  const endOf = (key: string): number => until.get(key) ?? 0;
+  return {
+    begin(engine, untilMs, process = '') {
+      const key = `${engine} ${process}`;
+      until.set(key, Math.max(endOf(key), untilMs));
+    },
+    isAway: (engine, process, ms) => ms < endOf(`${engine} `) || ms < endOf(`${engine} ${process}`),
+    end: () => until.clear(),
+    noteSilence(engine, fromMs, toMs) {
+      silences.set(engine, [...(silences.get(engine) ?? []), { fromMs, toMs }]);
+    },
+    wasSilent: (engine, fromMs, toMs) =>
+      (silences.get(engine) ?? []).some((one) => one.fromMs <= toMs && one.toMs >= fromMs),
+  };
+}
