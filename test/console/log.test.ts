@@ -1,7 +1,8 @@
 /** The log's pages: its tail by filters, and a request's trace. */
 import assert from 'node:assert/strict';
+import { eventually } from '../support/assertions/until.js';
 import { consoleSuite, onConsole, signedIn } from '../support/service/console.js';
-import { buyOne, notificationOver, redeem } from '../support/service/giftFlow.js';
+import { buyOne, redeem } from '../support/service/giftFlow.js';
 import type { Json } from '../support/service/service.js';
 import { eventsOf } from './hands.js';
 
@@ -38,7 +39,7 @@ testHere('stop following while nobody is signed in', async ({ service, browser }
 
 testHere('show a request’s trace as a tree, and stop the search for it', async ({ service, browser }) => {
   const gift = await buyOne(service);
-  await notificationOver(service, gift);
+  await eventually(async () => (await service.events.read(`gift-${gift}`)).length > 0);
   const [{ correlation_id: id }] = (
     await service.ask('GET', `/ops/log?stream=gift-${gift}`, { token: await service.userToken('sue') })
   ).json.data as Json[];
