@@ -41,6 +41,8 @@ export interface Run {
 const MOST_CLIENTS = 6;
 /** Clocks of two processes differ by as much at most. */
 const LEEWAY_MS = 2 * SKEW_MS;
+/** A key whose answer could not be stored is held for so many virtual ms at most. */
+const ANSWERS_LOST_MS = 30_000;
 const READY_MS = 300_000;
 /** Virtual ms without faults in which the service must recover and finish its work. */
 const RECOVERY_MS = 180_000;
@@ -98,6 +100,7 @@ function leewayOf({ now, ms, outages }: Simulation): Leeway {
   const beganAt = now() - ms();
   return {
     clockMs: LEEWAY_MS,
+    answersLostMs: ANSWERS_LOST_MS,
     mayBeStale: (sent, answered) => outages.wasSilent('events', sent - beganAt, answered - beganAt),
   };
 }
