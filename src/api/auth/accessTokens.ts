@@ -5,6 +5,7 @@ import { JOSEError, JWKSNoMatchingKey } from 'jose/errors';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../lib/lruOptions.js';
 
 export interface AccessClaims {
   readonly sessionId: string;
@@ -44,7 +45,7 @@ export function accessTokens(keys: readonly string[], now: () => number): Access
   const [first] = known;
   if (first === undefined) throw new Error('there is no token key');
   const [signingId, signingKey] = first;
-  const checked = new LRUCache<string, AccessClaims>({ max: REMEMBERED });
+  const checked = new LRUCache<string, AccessClaims>(atMost(REMEMBERED));
 
   const remembered = (token: string): AccessClaims | undefined => {
     const claims = checked.get(token);

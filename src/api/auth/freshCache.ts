@@ -1,5 +1,6 @@
 /** Short-lived cache: at most one look-up of a key in `FRESH_MS`, so changes show that much later. */
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../lib/lruOptions.js';
 
 /** How long a session, user or client stays fresh, ms. Together with other delays, changes count within a second. */
 export const FRESH_MS = 500;
@@ -30,7 +31,7 @@ export function freshCache<V>(options: {
   look: (key: string) => Promise<V>;
 }): FreshCache<V> {
   const { max, now, look } = options;
-  const entries = new LRUCache<string, Entry<V>>({ max });
+  const entries = new LRUCache<string, Entry<V>>(atMost(max));
   const fresh = (key: string): Entry<V> | undefined => {
     const entry = entries.get(key);
     if (entry === undefined) return undefined;

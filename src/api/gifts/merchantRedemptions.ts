@@ -1,11 +1,9 @@
 /** Route that lists the latest redemptions at a merchant (docs/api/gifts.md#list-a-merchants-redemptions). */
-import { callerOf } from '../../commands/loadGift.js';
-import { accountStream } from '../../domain/account.js';
-import { mayReverse } from '../../domain/gift/decisions.js';
+import { accountStream, type User } from '../../domain/account.js';
 import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
 import { redemptionEntity } from '../../entities/gifts.js';
 import type { Position, Recorded, RecordedEvent } from '../../ports/eventStore.js';
-import type { AccountDocument, UserDocument } from '../../projections/accounts.js';
+import type { AccountDocument } from '../../projections/accounts.js';
 import { entryId, type FeedDocument, type FeedEntry, positionOfEntry } from '../../projections/feed/feed.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
@@ -25,10 +23,7 @@ const SKEW_MS = 86_400_000;
 
 const redemptionRow = entity('MerchantRedemption', {
   ...redemptionProperties,
-  shortcode: {
-    type: ['string', 'null'],
-    description: 'The gift’s shortcode, as the customer shows it; null: the gift was not valid for the merchant.',
-  },
+  shortcode: { type: 'string', description: 'The gift’s shortcode, as the customer shows it.' },
   product_id: { type: 'string' },
   value: { type: 'integer', description: 'The gift’s value, pence.' },
   user_id: {
@@ -144,7 +139,7 @@ export function merchantRedemptionRoutes(deps: MerchantRedemptionDeps): Route[] 
 }
 
 /** The redemptions as they are now, by their gifts' streams. */
-async function rowsOf(deps: GiftRouteDeps, user: UserDocument, entries: readonly FeedEntry[]): Promise<object[]> {
+async function rowsOf(deps: GiftRouteDeps, user: User, entries: readonly FeedEntry[]): Promise<object[]> {
   const giftIds = [...new Set(entries.map(({ data }) => data.gift_id ?? ''))];
   const histories = new Map(
     await Promise.all(giftIds.map(async (id) => [id, await deps.events.read(giftStream(id))] as const)),
@@ -156,6 +151,7 @@ async function rowsOf(deps: GiftRouteDeps, user: UserDocument, entries: readonly
     user.merchant_id,
     redeemed.map(({ metadata }) => metadata.by.user),
   );
+  const mayReverse = user.permissions.includes('unredeem');
   return entries.map(({ data: { gift_id = '', redemption_id } }, index) => {
     const [latest, ...earlier] = redemptions.get(gift_id) ?? [];
     const redemption = [latest, ...earlier].find((one) => one?.id === redemption_id);
@@ -164,13 +160,11 @@ async function rowsOf(deps: GiftRouteDeps, user: UserDocument, entries: readonly
     const { user: by } = metadata.by;
     return {
       ...redemptionEntity(gift_id, redemption),
-      // A shortcode opens a gift that has no receiver to whoever knows it.
-      shortcode: data.merchant_id === null ? null : deps.shortcodes.of(gift_id),
+      shortcode: deps.shortcodes.of(gift_id),
       product_id: data.product_id,
       value: data.value,
       user_id: by !== undefined && own.has(by) ? by : null,
-      reversible:
-        redemption.redeemed && redemption === latest && mayReverse(callerOf(deps.catalogue, data, user), data),
+      reversible: mayReverse && redemption.redeemed && redemption === latest,
     };
   });
 }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { KeyedHash } from '../../domain/keyedHash.js';
+import { atMost } from '../../lib/lruOptions.js';
 import { networkOf } from '../auth/address.js';
 
 /** Most addresses whose hash is in memory. */
@@ -9,7 +10,7 @@ const REMEMBERED = 10_000;
 export type NetworkKey = (address: string) => string;
 
 export function networkKeys(hash: KeyedHash): NetworkKey {
-  const hashes = new LRUCache<string, string>({ max: REMEMBERED });
+  const hashes = new LRUCache<string, string>(atMost(REMEMBERED));
   return (address) => {
     let key = hashes.get(address);
     if (key === undefined) hashes.set(address, (key = hash('address', networkOf(address))));

@@ -4,6 +4,7 @@
  * count, and in memory it has a timer for every key and no bound.
  */
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../lib/lruOptions.js';
 
 export interface Quota {
   readonly name: string;
@@ -49,8 +50,7 @@ export class SharedCounter {
   readonly #windowMs: number;
   readonly #exchangedFrom: number;
   readonly #now: () => number;
-  /** Counts by key, created at the first count: that takes 10 ms, and most processes never count some limits. */
-  #counts: LRUCache<string, Count> | undefined;
+  readonly #counts = new LRUCache<string, Count>(atMost(MOST_KEYS.counted));
   readonly #notable = new Map<string, Count>();
   #others: ReadonlyMap<string, OthersCount> = new Map();
   /** Latest end of a window whose key has reached the limit, in milliseconds since the epoch. */
@@ -73,7 +73,7 @@ export class SharedCounter {
 
   peek(key: string): QuotaStatus {
     const now = this.#now();
-    const count = this.#counts?.get(key);
+    const count = this.#counts.get(key);
     if (count !== undefined) return this.#status(key, this.#present(count, now), now);
     const phaseMs = phaseOf(key, this.#windowMs);
     return this.#status(key, { windowEndsMs: this.#windowEnd(phaseMs, now), own: 0 }, now);
@@ -82,7 +82,6 @@ export class SharedCounter {
   /** Counts the key once, unless it has reached the limit. @returns the key's status before */
   take(key: string): QuotaStatus {
     const now = this.#now();
-    this.#counts ??= new LRUCache({ max: MOST_KEYS.counted });
     let count = this.#counts.get(key);
     if (count === undefined) {
       const phaseMs = phaseOf(key, this.#windowMs);

@@ -4,6 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { inSlices } from '../../lib/async/slices.js';
+import { atMost } from '../../lib/lruOptions.js';
 import { randomBytes, ticks } from '../../lib/world.js';
 import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -75,7 +76,7 @@ export interface Subjects {
 
 export function openSubjects({ store, master, lookupOf, secretFor, cached = CACHED }: SubjectsDeps): Subjects {
   const secretById = new LRUCache<string, Buffer>({
-    max: cached,
+    ...atMost(cached),
     ttl: SECRETS_CACHED_MS,
     ttlResolution: 0,
     perf: { now: ticks },

@@ -1,5 +1,6 @@
 /** Documents that no event changes any more, held in the reader's memory. */
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../../lib/lruOptions.js';
 import type { Body } from '../../ports/readStore.js';
 
 /** Most documents in memory; they take some MB. */
@@ -13,7 +14,7 @@ export interface FinalDocuments<B extends Body> {
 }
 
 export function finalDocuments<B extends Body>(isFinal: (document: B) => boolean): FinalDocuments<B> {
-  const kept = new LRUCache<string, B>({ max: KEPT });
+  const kept = new LRUCache<string, B>(atMost(KEPT));
   let of = '';
   return {
     get: (id, edition) => (edition === of ? kept.get(id) : undefined),
