@@ -2,11 +2,16 @@
  * The clock of all business decisions. A sandbox moves it ahead (docs/api/sandbox.md#the-clock). Technical times
  * (leases, deadlines, presence, log lines) are those of the system's clock instead.
  */
-import { after, endTimer, systemMs, ticks, type Timer } from './world.js';
+import { after, endTimer, perWorld, systemMs, ticks, type Timer } from './world.js';
 
-/** Milliseconds by which this clock is ahead of the system's clock; 0 unless this is a sandbox. */
-let offsetMs = 0;
-const moved = new Set<() => void>();
+interface Clock {
+  /** Milliseconds by which this clock is ahead of the system's clock; 0 unless this is a sandbox. */
+  offsetMs: number;
+  /** Called when the clock was moved. */
+  readonly moved: Set<() => void>;
+}
+
+const clock = perWorld((): Clock => ({ offsetMs: 0, moved: new Set() }));
 
 function formatted(now: () => number): () => string {
   let lastMs = Number.NaN;
@@ -22,7 +27,7 @@ function formatted(now: () => number): () => string {
 }
 
 /** The time by this clock, milliseconds since the epoch. */
-export const clockMs = (): number => systemMs() + offsetMs;
+export const clockMs = (): number => systemMs() + clock().offsetMs;
 
 /** The time by this clock: ISO 8601, UTC, milliseconds. Formatted once per millisecond. */
 export const currentTime = formatted(clockMs);
@@ -31,25 +36,27 @@ export const currentTime = formatted(clockMs);
 export const systemTime = formatted(systemMs);
 
 /** Milliseconds of a monotonic clock that jumps ahead together with a sandbox's clock. */
-export const clockTicks = (): number => ticks() + offsetMs;
+export const clockTicks = (): number => ticks() + clock().offsetMs;
 
-export const clockOffset = (): number => offsetMs;
+export const clockOffset = (): number => clock().offsetMs;
 
 /** Moves the clock ahead and ends the waits that are over by the new time. A lower or equal offset changes nothing. */
 export function moveClock(toOffsetMs: number): void {
-  if (toOffsetMs <= offsetMs) return;
-  offsetMs = toOffsetMs;
-  for (const notify of moved) notify();
+  const present = clock();
+  if (toOffsetMs <= present.offsetMs) return;
+  present.offsetMs = toOffsetMs;
+  for (const notify of present.moved) notify();
 }
 
 /** Sets the clock back to the system's, for a service that starts again: no wait of `afterTicks` may be pending. */
 export function resetClock(): void {
-  offsetMs = 0;
+  clock().offsetMs = 0;
 }
 
 /** Calls `then` once, when `ms` have passed by the clock. @returns a function that ends the wait */
 export function afterTicks(ms: number, then: () => void): () => void {
   const due = clockTicks() + ms;
+  const { moved } = clock();
   let timer: Timer;
   const end = (): void => {
     endTimer(timer);

@@ -76,10 +76,13 @@ export function enterWorld(other: World): World {
  */
 export function perWorld<T>(make: () => T): () => T {
   const states = new WeakMap<World, { readonly state: T }>();
+  let latest: { readonly world: World; readonly state: T } | undefined;
   return () => {
-    const known = states.get(world) ?? { state: make() };
-    states.set(world, known);
-    return known.state;
+    if (latest?.world === world) return latest.state;
+    const { state } = states.get(world) ?? { state: make() };
+    states.set(world, { state });
+    latest = { world, state };
+    return state;
   };
 }
 
