@@ -17,6 +17,7 @@ import { firstImport } from './service/firstImport.js';
 import { interlude } from './service/interludes.js';
 import { type Member, SKEW_MS, startMember } from './service/member.js';
 import { startNemesis } from './service/nemesis.js';
+import { recover } from './service/recovery.js';
 import { drawnTopology } from './service/topology.js';
 import { SIMULATED_HASHING } from './service/passwords.js';
 import { openSimulation, perform, type SimulationOptions } from './world/simulatedWorld.js';
@@ -44,8 +45,6 @@ const LEEWAY_MS = 2 * SKEW_MS;
 /** A key whose answer could not be stored is held for so many virtual ms at most. */
 const ANSWERS_LOST_MS = 30_000;
 const READY_MS = 300_000;
-/** Virtual ms without faults in which the service must recover and finish its work. */
-const RECOVERY_MS = 180_000;
 /** Virtual ms in which clients must then be able to read everything. */
 const READ_MS = 600_000;
 
@@ -73,10 +72,7 @@ export async function simulate({ forMs, onLine = () => undefined, ...options }: 
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     const happened = await interlude(cluster, { members, crowd });
     await acting(cluster, { members, actors, forMs: forMs / 2 });
-    simulation.faults.stop();
-    simulation.outages.end();
-    for (const member of members) member.process().thaw();
-    await simulation.run(simulation.ms() + RECOVERY_MS);
+    await recover(cluster, members);
     await perform(simulation, crowd.reader.process, 'read all', crowd.readAll, READ_MS);
     const { installation } = crowd;
     const findings = [

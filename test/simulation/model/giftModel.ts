@@ -6,6 +6,7 @@ import {
   type GiftFacts,
   type GiftState,
   type Redemption,
+  countingMerchant,
   isRedeemed,
   latest,
   mayUnredeem,
@@ -162,7 +163,7 @@ function redeem(world: GiftWorld, state: GiftState, user: User, { location, key 
     gift,
     'redeemed',
     { redemption_id: made.id, location_id: location },
-    { merchant: installation.locations.get(location) },
+    { merchant: countingMerchant(gift, location, installation) },
   );
   return done(next, first(201, { data: shownRedemption(made, gift) }));
 }

@@ -7,6 +7,7 @@ import { startFailure, startWithRetries } from '../../../src/service/startFailur
 import type { Projection } from '../../../src/runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
 import type { Chance } from '../world/chance.js';
+import type { Entry } from '../world/entryQueue.js';
 import { type SimulatedProcess, startProcess } from '../world/simulatedProcess.js';
 import type { Cluster } from './cluster.js';
 import { type SimulatedListener, simulatedListener } from './listener.js';
@@ -62,8 +63,15 @@ export function startMember(cluster: Cluster, { name, roles, onLine }: MemberOpt
   let starts = 0;
   /** Ms until the next start, where it is not left to chance. */
   let restMs: number | undefined;
+  /** The next start, while no process runs. */
+  let restart: Entry | undefined;
+
+  function startAfter(inMs: number): void {
+    restart = simulation.schedule({ owner: simulation.neutral, inMs, kind: 'restart', text: name, run: start });
+  }
 
   function start(): void {
+    restart = undefined;
     starts += 1;
     const skewMs = chance.between(-SKEW_MS, SKEW_MS);
     const process = startProcess(simulation, { name: `${name}.${starts}`, skewMs });
@@ -73,7 +81,7 @@ export function startMember(cluster: Cluster, { name, roles, onLine }: MemberOpt
       running.roles = undefined;
       const inMs = restMs ?? chance.between(RESTART.least, RESTART.most);
       restMs = undefined;
-      simulation.schedule({ owner: simulation.neutral, inMs, kind: 'restart', text: name, run: start });
+      startAfter(inMs);
     });
     process.start(`service ${roles}`, async () => serve(running));
   }
@@ -132,9 +140,14 @@ export function startMember(cluster: Cluster, { name, roles, onLine }: MemberOpt
       stopped.process.start('stop', async () => end(stopped));
     },
     restAndRestart(ms) {
-      if (!running().process.alive) return;
-      restMs = ms;
-      running().process.crash();
+      if (restart === undefined) {
+        restMs = ms;
+        running().process.crash();
+      } else {
+        // Otherwise it would work alone for all that time.
+        restart.cancelled = true;
+        startAfter(ms);
+      }
     },
     starts: () => starts,
   };

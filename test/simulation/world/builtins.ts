@@ -3,16 +3,19 @@
  * entered. Outside a simulation they are Node's own. `src` uses `lib/world.ts`.
  */
 import crypto from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import fs from 'node:fs';
 import fsPromises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
+import perfHooks from 'node:perf_hooks';
 import timers from 'node:timers';
 import timersPromises from 'node:timers/promises';
 import {
   after,
   endTimer,
   every,
+  loopDelay,
   randomBytes,
   randomFraction,
   randomInt,
@@ -70,6 +73,7 @@ function replaceClocks(): void {
   });
   globalThis.Date = simulated;
   replace(performance, 'now', () => ticks);
+  replace(perfHooks, 'monitorEventLoopDelay', () => () => ({ ...loopDelay(1), mean: 0, max: 0 }));
 }
 
 type TimerFunctions = Pick<
@@ -118,6 +122,18 @@ function replaceTimerPromises(): void {
     return value;
   });
   replace(AbortSignal, 'timeout', () => timeoutSignal);
+  replace(AbortSignal, 'any', () => anyOf);
+}
+
+/** As Node's, which holds a signal that somebody listens to until it is aborted: crashed processes would stay for good. */
+function anyOf(signals: readonly AbortSignal[]): AbortSignal {
+  const controller = new AbortController();
+  setMaxListeners(0, ...signals);
+  for (const signal of signals) {
+    if (signal.aborted) controller.abort(signal.reason);
+    else signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
+  }
+  return controller.signal;
 }
 
 function replaceChance(): void {
@@ -143,24 +159,44 @@ function replaceChance(): void {
   replace(web, 'randomUUID', () => randomUUID);
 }
 
-/** Work that Node does on its pool of threads ends in the entry that starts it. */
+/** Work that Node does on its pool of threads ends in the entry that starts it: at once, where Node can do that. */
 function replaceThreadPool(): void {
   const done = (original: Work): Work =>
     async function (this: unknown, ...args: unknown[]): Promise<unknown> {
       return outside(async () => original.apply(this, args) as unknown);
     };
   const subtle = Object.getPrototypeOf(crypto.webcrypto.subtle) as typeof crypto.webcrypto.subtle;
-  for (const name of ['sign', 'verify', 'digest', 'importKey', 'encrypt', 'decrypt', 'deriveBits'] as const)
-    replace(subtle, name, done);
+  replace(
+    subtle,
+    'sign',
+    (original) => async (algorithm: unknown, key: crypto.webcrypto.CryptoKey, data: Uint8Array) =>
+      isHmac(key) ? hmacOf(key, data) : (done(original).call(crypto.webcrypto.subtle, algorithm, key, data) as unknown),
+  );
+  replace(
+    subtle,
+    'verify',
+    (original) =>
+      async (algorithm: unknown, key: crypto.webcrypto.CryptoKey, signature: Uint8Array, data: Uint8Array) =>
+        isHmac(key)
+          ? hmacOf(key, data).equals(signature)
+          : (done(original).call(crypto.webcrypto.subtle, algorithm, key, signature, data) as unknown),
+  );
+  for (const name of ['digest', 'importKey', 'encrypt', 'decrypt', 'deriveBits'] as const) replace(subtle, name, done);
   const files = fsPromises as unknown as Record<string, Work>;
   for (const [name, work] of Object.entries(files)) {
     if (typeof work !== 'function' || name === 'watch') continue;
-    if (name !== 'open') replace(files, name, done);
+    const atOnce = (fs as unknown as Record<string, Work | undefined>)[`${name}Sync`];
+    if (name !== 'open')
+      replace(files, name, (original) =>
+        atOnce === undefined ? done(original) : async (...args: unknown[]) => atOnce(...args) as unknown,
+      );
     else
       replace(files, name, (original) => async (...args: unknown[]) => {
         const file = (await done(original)(...args)) as object;
         return new Proxy(file, {
           get(target, key) {
+            // No simulated machine loses its power.
+            if (key === 'sync' || key === 'datasync') return async () => undefined;
             const value = Reflect.get(target, key) as unknown;
             return typeof value === 'function' ? done(value.bind(target) as Work) : value;
           },
@@ -169,14 +205,25 @@ function replaceThreadPool(): void {
   }
 }
 
+const isHmac = ({ algorithm }: crypto.webcrypto.CryptoKey): boolean => algorithm.name === 'HMAC';
+
+/** An HMAC, made at once: handing it to a thread of the pool takes longer than making it. */
+function hmacOf(key: crypto.webcrypto.CryptoKey, data: Uint8Array): Buffer {
+  const { hash } = key.algorithm as crypto.webcrypto.HmacKeyAlgorithm;
+  return crypto.createHmac(hash.name.replace('-', ''), crypto.KeyObject.from(key)).update(data).digest();
+}
+
 /** Every process of a simulation is on a machine of its own, with two processors. */
 function replaceMachine(): void {
   replace(os, 'hostname', () => () => 'simulated');
   replace(os, 'availableParallelism', () => () => 2);
   const { pid } = process;
   Object.defineProperty(process, 'pid', { get: () => (running > 0 ? 1 : pid), configurable: true });
+  // One error for all: making one costs more than what asks for it.
+  const noProc = new Error('a simulated machine has no /proc');
+  replace(fs, 'fsyncSync', () => () => undefined);
   replace(fs, 'readFileSync', (original) => (file: unknown, ...options: unknown[]) => {
-    if (typeof file === 'string' && file.startsWith('/proc/')) throw new Error('a simulated machine has no /proc');
+    if (typeof file === 'string' && file.startsWith('/proc/')) throw noProc;
     return original(file as string, ...(options as [])) as unknown;
   });
 }

@@ -15,6 +15,13 @@ export interface Faults {
   counts(): ReadonlyMap<string, number>;
 }
 
+interface DrawnFault {
+  readonly rate: number;
+  readonly chance: Chance;
+  /** How often it has happened. */
+  count: number;
+}
+
 /** Share of all faults that are on in one run. */
 const SHARE_ON = 0.4;
 /** Least and greatest probability of a fault that is on. */
@@ -30,32 +37,35 @@ export function noFaults(): Faults {
 
 /** @param always rates of faults that are given instead of drawn, for tests */
 export function drawnFaults(chance: Chance, always: Readonly<Record<string, number>> = {}): Faults {
-  const rates = new Map(Object.entries(always));
-  const counts = new Map<string, number>();
-  const draws = new Map<string, Chance>();
+  const drawn = new Map<string, DrawnFault>();
   let stopped = false;
 
-  function rate(name: string): number {
-    if (stopped) return 0;
+  function faultOf(name: string): DrawnFault {
+    const known = drawn.get(name);
+    if (known !== undefined) return known;
     const share = ENDS_PROCESS.name.test(name) ? ENDS_PROCESS.share : 1;
-    const known = rates.get(name) ?? share * drawnRate(chance.stream(`rate of ${name}`));
-    rates.set(name, known);
-    return known;
+    const rate = always[name] ?? share * drawnRate(chance.stream(`rate of ${name}`));
+    const fault = { rate, chance: chance.stream(name), count: 0 };
+    drawn.set(name, fault);
+    return fault;
   }
 
   return {
-    rate,
+    rate: (name) => (stopped ? 0 : faultOf(name).rate),
     happens(name) {
-      const drawn = draws.get(name) ?? chance.stream(name);
-      draws.set(name, drawn);
-      if (!drawn.happens(rate(name))) return false;
-      counts.set(name, (counts.get(name) ?? 0) + 1);
+      if (stopped) return false;
+      const fault = faultOf(name);
+      if (!fault.chance.happens(fault.rate)) return false;
+      fault.count += 1;
       return true;
     },
     stop() {
       stopped = true;
     },
-    counts: () => new Map([...counts].sort(([one], [other]) => (one < other ? -1 : 1))),
+    counts() {
+      const happened = [...drawn].filter(([, { count }]) => count > 0).sort(([one], [other]) => (one < other ? -1 : 1));
+      return new Map(happened.map(([name, { count }]) => [name, count]));
+    },
   };
 }
 

@@ -21,7 +21,7 @@ export function openOutages(): Outages {
       const key = `${engine} ${process}`;
       until.set(key, Math.max(endOf(key), untilMs));
     },
-    isAway: (engine, process, ms) => ms < endOf(`${engine} `) || ms < endOf(`${engine} ${process}`),
+    isAway: (engine, process, ms) => until.size > 0 && (ms < endOf(`${engine} `) || ms < endOf(`${engine} ${process}`)),
     end: () => until.clear(),
     noteSilence(engine, fromMs, toMs) {
       silences.set(engine, [...(silences.get(engine) ?? []), { fromMs, toMs }]);

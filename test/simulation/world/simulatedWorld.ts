@@ -32,11 +32,21 @@ export class SimulationError extends Error {
 
 const STARTS_AT = Date.UTC(2026, 0, 5, 8);
 const LATEST = 40;
+/** Entries that are added to the hash together. */
+const HASHED_AT_ONCE = 256;
 
 export function openSimulation({ seed, startsAt = STARTS_AT, onEntry, ...given }: SimulationOptions): Simulation {
   const chance = seededChance(seed);
   const queue = entryQueue();
   const hash = createHash('sha256');
+  const unhashed: string[] = [];
+  const update = (): void =>
+    void hash.update(
+      unhashed
+        .splice(0)
+        .map((line) => `${line}\n`)
+        .join(''),
+    );
   const latest: string[] = [];
   const state = { ms: 0, numbers: 0, entries: 0 };
   const simulation: Simulation = {
@@ -50,8 +60,9 @@ export function openSimulation({ seed, startsAt = STARTS_AT, onEntry, ...given }
     },
     ms: () => state.ms,
     now: () => startsAt + state.ms,
-    schedule({ inMs, ...entry }) {
-      const scheduled = { ...entry, at: state.ms + Math.max(0, inMs), number: state.numbers++, cancelled: false };
+    schedule({ owner, inMs, kind, text, run }) {
+      const at = state.ms + Math.max(0, inMs);
+      const scheduled = { at, number: state.numbers++, owner, kind, text, run, cancelled: false };
       queue.put(scheduled);
       return scheduled;
     },
@@ -72,7 +83,7 @@ export function openSimulation({ seed, startsAt = STARTS_AT, onEntry, ...given }
           if (!owner.admits(entry)) continue;
           state.entries += 1;
           const line = `${state.ms.toFixed(3)} ${owner.name} ${entry.kind} ${entry.text}`;
-          hash.update(`${line}\n`);
+          if (unhashed.push(line) === HASHED_AT_ONCE) update();
           if (latest.push(line) > LATEST) latest.shift();
           onEntry?.(line);
           enterWorld(owner.world);
@@ -83,7 +94,10 @@ export function openSimulation({ seed, startsAt = STARTS_AT, onEntry, ...given }
       });
     },
     entries: () => state.entries,
-    hash: () => hash.copy().digest('hex'),
+    hash() {
+      update();
+      return hash.copy().digest('hex');
+    },
     latest: () => latest,
   };
   const neutral = neutralOwner(simulation);

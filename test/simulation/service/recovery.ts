@@ -1,0 +1,45 @@
+/** The time after the last fault, in which the service finishes its work. */
+import { PROJECTIONS } from '../../../src/projections/index.js';
+import { checkpointName } from '../../../src/runtime/readmodels/index.js';
+import { checkGifts } from '../checks/gifts.js';
+import { checkMoney } from '../checks/money.js';
+import type { Cluster } from './cluster.js';
+import type { Member } from './member.js';
+
+/** Virtual ms in which all must be done. */
+const MOST_MS = 180_000;
+/** Until then, requests still come that were sent while things failed. */
+const LEAST_MS = 45_000;
+/** Virtual ms for which the log must not have grown. */
+const QUIET_MS = 10_000;
+
+/**
+ * Lets the service work without faults for three virtual minutes; for less once there is nothing more to do, so that
+ * most runs are short. What is not done by then the checks find.
+ */
+export async function recover(cluster: Cluster, members: readonly Member[]): Promise<void> {
+  const { simulation, log } = cluster;
+  simulation.faults.stop();
+  simulation.outages.end();
+  for (const member of members) member.process().thaw();
+  const began = simulation.ms();
+  await simulation.run(began + LEAST_MS - QUIET_MS);
+  for (let before = -1; simulation.ms() < began + MOST_MS;) {
+    if (before === log.stored.length && isDone(cluster, members)) return;
+    before = log.stored.length;
+    await simulation.run(Math.min(simulation.ms() + QUIET_MS, began + MOST_MS));
+  }
+}
+
+function isDone({ log, ledger, readStore: { documents } }: Cluster, members: readonly Member[]): boolean {
+  const isFolded = (name: string): boolean => {
+    const version = documents.active(name);
+    return version !== undefined && documents.checkpoint(checkpointName({ name, version })) === log.end();
+  };
+  return (
+    members.every((member) => member.started()) &&
+    PROJECTIONS.every(({ name }) => isFolded(name)) &&
+    checkMoney(log, ledger).length === 0 &&
+    checkGifts(log).length === 0
+  );
+}
