@@ -1,5 +1,6 @@
 /** Another gift at no charge in place of one that was lost to its owner (docs/support.md#replaced-gifts). */
 import { isStaff, ownerByPhone, phoneStream } from '../domain/account.js';
+import { presentReceiver } from '../domain/gift/decisions.js';
 import { type GiftReplaced, giftStream, type Receiver } from '../domain/gift/events.js';
 import { giftIdsIn } from '../domain/giftIds.js';
 import { purchaseSubject } from '../domain/personalFields.js';
@@ -102,7 +103,7 @@ async function purchaseLike(
 ): Promise<GiftsPurchased['data']> {
   const { purchase } = await boughtWith(events, found);
   const { buyer_id, product_id, brand_id, product_name, sale_price, reference_id } = purchase;
-  const receiver = await presentReceiver(events, found.gift);
+  const receiver = await receiverOfReplacement(events, found.gift);
   const message = await openText(subjects, purchase.message);
   const [subject = ''] = message === '' ? [] : await subjects.ids([purchaseSubject(replacing.transaction_id)]);
   return {
@@ -125,15 +126,17 @@ async function purchaseLike(
  * The gift's owner as a user, since the number may have come to another person (docs/api/gifts.md#gift-owner).
  * @throws Refusal `receiver_not_found`; UnavailableError
  */
-async function presentReceiver(events: Reads, gift: FoundGift['gift']): Promise<Receiver> {
-  const { receiver, purchased_at } = gift.issued;
+async function receiverOfReplacement(events: Reads, gift: FoundGift['gift']): Promise<Receiver> {
+  const receiver = presentReceiver(gift);
   const { phone_id } = receiver;
   const owner =
-    gift.claimedBy ??
     receiver.user_id ??
     (phone_id === undefined
       ? undefined
-      : ownerByPhone(await readReservation(events, phoneStream(phone_id)), gift.receiverSince ?? purchased_at));
+      : ownerByPhone(
+          await readReservation(events, phoneStream(phone_id)),
+          gift.receiverSince ?? gift.issued.purchased_at,
+        ));
   if (owner === undefined) return receiver;
   const user = await accountInLog(events, `user-${owner}`);
   if (user?.entry !== 'user' || !user.active || isStaff(user)) throw new Refusal('receiver_not_found');

@@ -264,6 +264,3 @@ export function requestDelivery<E extends DeliveryRequested>(state: WebhookEndpo
   if (liveEndpoint(state).status === 'disabled') throw new Refusal('webhook_endpoint_disabled');
   return [request];
 }
-
-/** Kinds of a gift's receiver, as webhooks name them. */
-export const RECEIVER_KINDS = ['user', 'phone number', 'nobody'] as const;

@@ -68,6 +68,7 @@ test('support reverses the latest redemption of a gift, also of one that is bloc
     data: {
       redemption_id: 'r',
       location_id: giftRedeemed('r').data.location_id,
+      location_merchant_id: giftRedeemed('r').data.location_merchant_id,
       merchant_id: giftRedeemed('r').data.merchant_id,
       by_support: true,
       reason: 'not by the receiver',

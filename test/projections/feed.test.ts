@@ -70,7 +70,8 @@ async function eventful(installation: Installation): Promise<string> {
   await append(events, giftStream(gift), 'GiftUnredeemed', {
     redemption_id: `r-${gift}`,
     location_id: 'l1',
-    merchant_id: 'm1',
+    location_merchant_id: 'm1',
+    merchant_id: null,
   });
   await append(events, giftStream(gift), 'GiftBlocked', { cause: 'support:T1', reason: '' });
   await append(events, giftStream(gift), 'GiftBlocked', { cause: 'support:T2', reason: '' });

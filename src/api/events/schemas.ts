@@ -1,5 +1,5 @@
 import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
-import { RECEIVER_KINDS } from '../../domain/webhookEndpoint.js';
+import { RECEIVER_KINDS } from '../../domain/gift/events.js';
 import { ALL_ENTRY_TYPES } from '../../projections/feed/entryTypes.js';
 import { entity, record } from '../representation/schemas.js';
 

@@ -1,9 +1,11 @@
 /** Route that lists the latest redemptions at a merchant (docs/api/gifts.md#list-a-merchants-redemptions). */
-import { accountStream, type User } from '../../domain/account.js';
+import { callerOf } from '../../commands/loadGift.js';
+import { accountStream } from '../../domain/account.js';
+import { mayReverse } from '../../domain/gift/decisions.js';
 import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
 import { redemptionEntity } from '../../entities/gifts.js';
 import type { Position, Recorded, RecordedEvent } from '../../ports/eventStore.js';
-import type { AccountDocument } from '../../projections/accounts.js';
+import type { AccountDocument, UserDocument } from '../../projections/accounts.js';
 import { entryId, type FeedDocument, type FeedEntry, positionOfEntry } from '../../projections/feed/feed.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
@@ -23,7 +25,10 @@ const SKEW_MS = 86_400_000;
 
 const redemptionRow = entity('MerchantRedemption', {
   ...redemptionProperties,
-  shortcode: { type: 'string', description: 'The gift’s shortcode, as the customer shows it.' },
+  shortcode: {
+    type: ['string', 'null'],
+    description: 'The gift’s shortcode, as the customer shows it; null: the gift was not valid for the merchant.',
+  },
   product_id: { type: 'string' },
   value: { type: 'integer', description: 'The gift’s value, pence.' },
   user_id: {
@@ -139,7 +144,7 @@ export function merchantRedemptionRoutes(deps: MerchantRedemptionDeps): Route[] 
 }
 
 /** The redemptions as they are now, by their gifts' streams. */
-async function rowsOf(deps: GiftRouteDeps, user: User, entries: readonly FeedEntry[]): Promise<object[]> {
+async function rowsOf(deps: GiftRouteDeps, user: UserDocument, entries: readonly FeedEntry[]): Promise<object[]> {
   const giftIds = [...new Set(entries.map(({ data }) => data.gift_id ?? ''))];
   const histories = new Map(
     await Promise.all(giftIds.map(async (id) => [id, await deps.events.read(giftStream(id))] as const)),
@@ -151,7 +156,6 @@ async function rowsOf(deps: GiftRouteDeps, user: User, entries: readonly FeedEnt
     user.merchant_id,
     redeemed.map(({ metadata }) => metadata.by.user),
   );
-  const mayReverse = user.permissions.includes('unredeem');
   return entries.map(({ data: { gift_id = '', redemption_id } }, index) => {
     const [latest, ...earlier] = redemptions.get(gift_id) ?? [];
     const redemption = [latest, ...earlier].find((one) => one?.id === redemption_id);
@@ -160,11 +164,13 @@ async function rowsOf(deps: GiftRouteDeps, user: User, entries: readonly FeedEnt
     const { user: by } = metadata.by;
     return {
       ...redemptionEntity(gift_id, redemption),
-      shortcode: deps.shortcodes.of(gift_id),
+      // A shortcode opens a gift that has no receiver to whoever knows it.
+      shortcode: data.merchant_id === null ? null : deps.shortcodes.of(gift_id),
       product_id: data.product_id,
       value: data.value,
       user_id: by !== undefined && own.has(by) ? by : null,
-      reversible: mayReverse && redemption.redeemed && redemption === latest,
+      reversible:
+        redemption.redeemed && redemption === latest && mayReverse(callerOf(deps.catalogue, data, user), data),
     };
   });
 }

@@ -3,7 +3,7 @@ import type { SupportedGift } from '../../ops/history/supportedGift.js';
 import { TICKET_ID } from '../../commands/blockGift.js';
 import { foundGift } from '../../commands/loadGift.js';
 import type { NewReceiver } from '../../commands/reassignGift.js';
-import { giftStream } from '../../domain/gift/events.js';
+import { giftStream, RECEIVER_KINDS } from '../../domain/gift/events.js';
 import { isGiftId } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { giftsProjection } from '../../projections/gifts.js';
@@ -23,10 +23,10 @@ const supportedGiftSchema = entity('SupportedGift', {
   gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
   receiver: {
     type: 'string',
-    enum: ['user', 'phone number', 'nobody'],
+    enum: RECEIVER_KINDS,
     description: 'A user, the owner of a phone number, or (`nobody`) the first user to claim it.',
   },
-  receiver_id: { type: ['string', 'null'], description: 'The user.' },
+  receiver_id: { type: ['string', 'null'], description: 'The user, also one who claimed it.' },
   expiry_date: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
   blocked_by: {
     type: 'array',

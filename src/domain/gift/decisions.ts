@@ -7,6 +7,7 @@ import {
   type GiftReleased,
   type GiftUnredeemed,
   isSomebody,
+  type Receiver,
   type RedemptionVoided,
   type VoucherAssigned,
 } from './events.js';
@@ -36,6 +37,11 @@ export interface GiftFacts {
 export interface OwnedGift {
   readonly issued: Pick<GiftIssued['data'], 'receiver' | 'sender_id'>;
   readonly claimedBy?: string | undefined;
+}
+
+/** The receiver, or the user who claimed a gift that had none. */
+export function presentReceiver({ issued: { receiver }, claimedBy }: IssuedGift): Receiver {
+  return claimedBy === undefined || isSomebody(receiver) ? receiver : { user_id: claimedBy };
 }
 
 /** The gift's owner (docs/api/gifts.md#gift-owner). `undefined`: no user has the receiver's phone number. */
@@ -122,7 +128,7 @@ function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionStat
  * (docs/api/gifts.md#who-unredeems). `redemptionId` may be `latest`.
  */
 export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: string): boolean {
-  return mayReverse(gift, caller, redemptionNamed(gift, redemptionId));
+  return mayReverseIn(gift, caller, redemptionNamed(gift, redemptionId));
 }
 
 /**
@@ -130,14 +136,19 @@ export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: 
  * ids that identifies the command.
  */
 export function mayCancel(gift: IssuedGift, caller: GiftCaller, commandPart: string): boolean {
-  return mayReverse(gift, caller, redemptionOfCommand(gift.redemptions, commandPart));
+  return mayReverseIn(gift, caller, redemptionOfCommand(gift.redemptions, commandPart));
 }
 
-function mayReverse(gift: IssuedGift, { merchant }: GiftCaller, redemption: RedemptionState | undefined): boolean {
+function mayReverseIn(gift: IssuedGift, caller: GiftCaller, redemption: RedemptionState | undefined): boolean {
+  return redemption === undefined
+    ? [{ merchant_id: null }, ...gift.redemptions].some((one) => mayReverse(caller, one))
+    : mayReverse(caller, redemption);
+}
+
+/** Whether the caller may reverse a redemption that was made so (docs/api/gifts.md#who-unredeems). */
+export function mayReverse({ merchant }: GiftCaller, { merchant_id }: Pick<RedemptionState, 'merchant_id'>): boolean {
   if (merchant === undefined || !merchant.permissions.includes('unredeem')) return false;
-  if (redemption !== undefined)
-    return redemption.merchant_id === null ? merchant.valid : redemption.merchant_id === merchant.id;
-  return merchant.valid || gift.redemptions.some((one) => one.merchant_id === merchant.id);
+  return merchant_id === null ? merchant.valid : merchant_id === merchant.id;
 }
 
 /**
@@ -146,17 +157,17 @@ function mayReverse(gift: IssuedGift, { merchant }: GiftCaller, redemption: Rede
  */
 export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redemptionId: string }): GiftUnredeemed[] {
   const redemption = redemptionNamed(gift, facts.redemptionId);
-  if (!mayReverse(gift, facts.caller, redemption)) throw new Refusal('cannot_unredeem');
+  if (!mayReverseIn(gift, facts.caller, redemption)) throw new Refusal('cannot_unredeem');
   if (redemption === undefined)
     throw new Refusal(facts.redemptionId === 'latest' ? 'gift_not_found' : 'redemption_not_found');
   if (!redemption.redeemed) throw new Refusal('gift_not_redeemed');
   return [reversalOf(redemption)];
 }
 
-export const reversalOf = ({ id, location_id, merchant_id }: RedemptionState): GiftUnredeemed => ({
-  type: 'GiftUnredeemed',
-  data: { redemption_id: id, location_id, merchant_id },
-});
+export const reversalOf = (redemption: RedemptionState): GiftUnredeemed => {
+  const { id, location_id, location_merchant_id, merchant_id } = redemption;
+  return { type: 'GiftUnredeemed', data: { redemption_id: id, location_id, location_merchant_id, merchant_id } };
+};
 
 /**
  * Reverses the command's redemption, or makes sure that the command never redeems
@@ -169,7 +180,7 @@ export function reverseOrVoid(
 ): (GiftUnredeemed | RedemptionVoided)[] {
   const { commandPart, payment } = facts;
   const redemption = redemptionOfCommand(gift.redemptions, commandPart);
-  if (!mayReverse(gift, facts.caller, redemption)) throw new Refusal('cannot_unredeem');
+  if (!mayReverseIn(gift, facts.caller, redemption)) throw new Refusal('cannot_unredeem');
   if (redemption !== undefined) return redemption.redeemed ? [reversalOf(redemption)] : [];
   if (gift.voided?.includes(commandPart) === true) return [];
   // The gift is not issued, so there is no stream for the event.

@@ -12,6 +12,15 @@ export interface Receiver {
 /** If false, the gift is its sender's until a user claims it. */
 export const isSomebody = ({ user_id, phone_id }: Receiver): boolean => user_id !== undefined || phone_id !== undefined;
 
+/** Kinds of receivers, as support and webhooks are told them. `nobody`: the first user to claim the gift. */
+export const RECEIVER_KINDS = ['user', 'phone number', 'nobody'] as const;
+export type ReceiverKind = (typeof RECEIVER_KINDS)[number];
+
+export function receiverKind({ user_id, phone_id }: Receiver): ReceiverKind {
+  if (user_id !== undefined) return 'user';
+  return phone_id === undefined ? 'nobody' : 'phone number';
+}
+
 /**
  * The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its position in the purchase.
  * Secret: `receiver.phone_id`. `scheduled`: the receiver must not learn of the gift before `GiftReleased`.
@@ -61,14 +70,15 @@ export type GiftRedeemed = DomainEvent<
 >;
 
 /**
- * `location_id`, `merchant_id`: those of the redemption. `by_support` and `reason`: support reversed it; absent where a
- * merchant's user did.
+ * `location_id`, `location_merchant_id`, `merchant_id`: those of the redemption; older events lack the second.
+ * `by_support` and `reason`: support reversed it; absent where a merchant's user did.
  */
 export type GiftUnredeemed = DomainEvent<
   'GiftUnredeemed',
   {
     readonly redemption_id: string;
     readonly location_id: string;
+    readonly location_merchant_id?: string;
     readonly merchant_id: string | null;
     readonly by_support?: true;
     readonly reason?: string;

@@ -1,17 +1,9 @@
 /** Reminders before a gift expires (docs/api/gifts.md#reminders). */
 import { daysAfter } from '../../lib/days.js';
-import { isBlocked, isHeldBack } from './decisions.js';
-import { type ReminderDue, isSomebody, type Receiver } from './events.js';
+import { isBlocked, isHeldBack, presentReceiver } from './decisions.js';
+import { type ReminderDue, isSomebody } from './events.js';
 import { setOn } from './expiry.js';
 import type { IssuedGift } from './state.js';
-
-/**
- * The person to remind: the present receiver, or the user who claimed the gift. `undefined`: there is no such person.
- */
-export function remindedOf({ issued: { receiver }, claimedBy }: IssuedGift): Receiver | undefined {
-  if (isSomebody(receiver)) return receiver;
-  return claimedBy === undefined ? undefined : { user_id: claimedBy };
-}
 
 export interface ReminderFacts {
   /** Numbers of days before the last valid day on which reminders are due. */
@@ -34,7 +26,7 @@ export function remind(gift: IssuedGift, { days: all, today, until }: ReminderFa
   const { issued, reminded } = gift;
   const { expires_on, transaction_id } = issued;
   if (gift.status !== 'issued' || isBlocked(gift) || isHeldBack(gift)) return [];
-  if (remindedOf(gift) === undefined || today > expires_on) return [];
+  if (!isSomebody(presentReceiver(gift)) || today > expires_on) return [];
   const due = all.filter((days) => today >= daysAfter(expires_on, -days));
   if (due.length === 0) return [];
   const days = Math.min(...due);

@@ -7,6 +7,7 @@ export interface RedemptionState {
   readonly redeemed: boolean;
   readonly merchant_id: string | null;
   readonly location_id: string;
+  readonly location_merchant_id: string;
 }
 
 export interface IssuedGift {
@@ -51,8 +52,8 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
       case 'GiftClaimed':
         return copyWith(state, { claimedBy: event.data.user_id, claimedAt: event.at });
       case 'GiftRedeemed': {
-        const { redemption_id: id, merchant_id, location_id } = event.data;
-        const redemption = { id, redeemed: true, merchant_id, location_id };
+        const { redemption_id: id, merchant_id, location_id, location_merchant_id } = event.data;
+        const redemption = { id, redeemed: true, merchant_id, location_id, location_merchant_id };
         return { ...state, status: 'redeemed', redemptions: [...state.redemptions, redemption] };
       }
       case 'GiftUnredeemed': {

@@ -1,7 +1,8 @@
 import type { FoundGift } from '../../commands/giftSource.js';
 import { foundGift } from '../../commands/loadGift.js';
 import type { SupportDeps } from '../../commands/supportAction.js';
-import { giftStream } from '../../domain/gift/events.js';
+import { presentReceiver } from '../../domain/gift/decisions.js';
+import { giftStream, receiverKind, type ReceiverKind } from '../../domain/gift/events.js';
 import { shownCause } from '../../domain/supportActions.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { withMaskedTexts } from './personalTexts.js';
@@ -11,8 +12,7 @@ export interface SupportedGift {
   readonly gift_id: string;
   readonly transaction_id: string;
   readonly gift_status: 'pending' | 'sent' | 'redeemed' | 'cancelled';
-  /** Kind of receiver. `nobody`: the gift is for the first user to claim it. */
-  readonly receiver: 'user' | 'phone number' | 'nobody';
+  readonly receiver: ReceiverKind;
   readonly receiver_id: string | null;
   /** The last valid day, in UTC. */
   readonly expiry_date: string;
@@ -47,13 +47,13 @@ export async function supportedGift(
     giftId,
     history.filter(({ revision }) => revision <= last),
   );
-  const { user_id, phone_id } = gift.issued.receiver;
+  const receiver = presentReceiver(gift);
   return {
     gift_id: giftId,
     transaction_id: gift.issued.transaction_id,
     gift_status: supportedStatus({ gift, payment }),
-    receiver: user_id !== undefined ? 'user' : phone_id !== undefined ? 'phone number' : 'nobody',
-    receiver_id: user_id ?? null,
+    receiver: receiverKind(receiver),
+    receiver_id: receiver.user_id ?? null,
     expiry_date: gift.issued.expires_on,
     blocked_by: (gift.blockedBy ?? []).map(shownCause),
     replaced_by: gift.replacedBy?.gift_id ?? null,

@@ -3,7 +3,8 @@
  * sends the messages. Safe to repeat at any point.
  */
 import type { ReminderDue } from '../../domain/gift/events.js';
-import { remind, remindedOf } from '../../domain/gift/reminders.js';
+import { presentReceiver } from '../../domain/gift/decisions.js';
+import { remind } from '../../domain/gift/reminders.js';
 import type { IssuedGift } from '../../domain/gift/state.js';
 import { dayWithin, type Hours, zonesOf } from '../../domain/receiverZone.js';
 import { daysAfter } from '../../lib/days.js';
@@ -68,10 +69,10 @@ async function decideReminder(
   gift: IssuedGift,
   now: string,
 ): Promise<ReminderDue[] | 'waits'> {
-  const to = remindedOf(gift);
+  const to = presentReceiver(gift);
   // The holder is looked up only where a reminder may be due in some time zone.
   const mayBe = [-1, 0, 1].some((ahead) => remind(gift, { days, today: daysAfter(now, ahead), until: now }).length > 0);
-  if (to === undefined || !mayBe) return [];
+  if (!mayBe) return [];
   const number = to.phone_id === undefined ? undefined : await numberOf(to.phone_id);
   const user = to.user_id === undefined ? undefined : await contact(to.user_id);
   if (addressOf(to, user, number) === undefined) return [];

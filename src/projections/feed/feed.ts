@@ -302,6 +302,6 @@ function dataOf(event: Fed, gift: GiftParties): EntryData {
 
 function merchantOf(event: Fed): string | undefined {
   return event.type === 'GiftRedeemed' || event.type === 'GiftUnredeemed'
-    ? (event.data.merchant_id ?? undefined)
+    ? (event.data.location_merchant_id ?? event.data.merchant_id ?? undefined)
     : undefined;
 }

@@ -3,12 +3,12 @@
  * stream up to the event, so that each attempt sends the same body. It holds nothing personal (docs/api/webhooks.md).
  */
 import { fold } from '../../domain/decider.js';
-import { giftStream, isSomebody } from '../../domain/gift/events.js';
+import { giftStream, receiverKind, type ReceiverKind } from '../../domain/gift/events.js';
+import { presentReceiver } from '../../domain/gift/decisions.js';
 import { giftAggregate, type IssuedGift } from '../../domain/gift/state.js';
 import { pounds } from '../../domain/money.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { transactionStatus, type TransactionStatus } from '../../domain/purchase/status.js';
-import type { RECEIVER_KINDS } from '../../domain/webhookEndpoint.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { foldDocument } from '../../runtime/readmodels/index.js';
 import { reversalsProjection } from '../reversals.js';
@@ -23,8 +23,7 @@ export interface GiftFacts {
   readonly product_id: string;
   readonly brand_id: string;
   readonly value: string;
-  /** `nobody`: the first user to claim the gift. */
-  readonly receiver: (typeof RECEIVER_KINDS)[number];
+  readonly receiver: ReceiverKind;
   /** Merchant of a redemption or its reversal; absent for other events. */
   readonly merchant_id?: string;
 }
@@ -65,19 +64,15 @@ async function subjectOf(
   return { gift: { ...giftFacts(gift), ...(merchant === undefined ? {} : { merchant_id: merchant }) } };
 }
 
-function giftFacts({ status, issued, claimedBy }: IssuedGift): GiftFacts {
-  const { product_id, brand_id, value, receiver } = issued;
+function giftFacts(gift: IssuedGift): GiftFacts {
+  const { status, issued } = gift;
+  const { product_id, brand_id, value } = issued;
   return {
     status: status === 'issued' ? 'sent' : status,
     product_id,
     brand_id,
     value: pounds(value),
-    receiver:
-      receiver.user_id !== undefined || claimedBy !== undefined
-        ? 'user'
-        : isSomebody(receiver)
-          ? 'phone number'
-          : 'nobody',
+    receiver: receiverKind(presentReceiver(gift)),
   };
 }
 

@@ -103,6 +103,18 @@ test('shows a gift’s life to buyer, client, holder and merchant, each their pa
   assert.deepEqual(await shown(await service.clientToken('pos')), []);
 });
 
+test('shows a merchant what happens at its locations, also to gifts that are valid elsewhere only', async () => {
+  const gift = await buyOne(service, 'latte', { user_id: 'bob' });
+  assert.equal((await redeem(service, gift, 'bob', 'screen-soho')).status, 201);
+  const reversed = await unredeem(service, gift);
+  assert.equal(reversed.status, 200);
+  const read = { 'Gift-Position': reversed.headers.get('gift-position') ?? '' };
+  const shown = async (user: string): Promise<string[]> =>
+    typesOf((await pageOf(await service.userToken(user), '?limit=500', read)).data, gift);
+  assert.deepEqual(await shown('till-cinema'), ['gift.redeemed', 'gift.unredeemed']);
+  assert.deepEqual(await shown('till-coffee'), []);
+});
+
 test('shows the purchase to buyer and client alone', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'bob' });
   await notified(gift);

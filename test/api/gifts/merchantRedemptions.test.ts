@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
+import { eventually } from '../../support/assertions/until.js';
 import { buyOne, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 
@@ -99,6 +100,23 @@ test('a customer who redeems is not named; another merchant sees nothing of it',
   const [row] = (await list('', 'till-coffee', position)).json.data;
   assert.deepEqual([row.gift_id, row.user_id], [gift, null]);
   assert.ok(!idsIn(await list('', 'till-cinema', position)).includes(row.id));
+});
+
+test('shows what was redeemed where it is not valid, without its shortcode, as something others reverse', async () => {
+  const gift = await buyOne(service, 'latte', { user_id: 'bob' });
+  const made = (await redeem(service, gift, 'bob', 'screen-soho')).json.data;
+  const read = async (user: string): Promise<Json[]> =>
+    ((await list('', user)).json.data as Json[]).filter(({ id }) => id === made.id);
+  const [row] = await eventually(async () => {
+    const found = await read('till-cinema');
+    return found.length > 0 && found;
+  });
+  assert.deepEqual([row.shortcode, row.user_id, row.redeemed, row.reversible], [null, null, true, false]);
+  assert.deepEqual(await read('till-coffee'), []);
+  refused(await unredeem(service, gift, made.id, 'till-cinema'), 403, 'Cannot unredeem this gift.');
+
+  assert.equal((await unredeem(service, gift, made.id, 'till-coffee')).status, 200);
+  assert.equal((await read('till-cinema'))[0].redeemed, false);
 });
 
 test('customers, users without a permission and clients are refused, and so is a false query', async () => {

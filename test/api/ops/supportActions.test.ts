@@ -130,6 +130,19 @@ test('gives a gift to another user or number; the previous receiver may not rede
   assert.doesNotMatch(service.log.join(''), /7700.?900002/);
 });
 
+test('names the user who claimed a gift as its receiver', async () => {
+  const gift = await buyOne(service);
+  const shown = async (action: What): Promise<unknown[]> => {
+    const { receiver, receiver_id } = await done(gift, action);
+    return [receiver, receiver_id];
+  };
+  assert.deepEqual(await shown('block'), ['nobody', null]);
+  await done(gift, 'unblock');
+  const path = `/api/v2/gifts/${service.shortcodeOf(gift)}/claim`;
+  assert.equal((await service.ask('POST', path, { token: await service.userToken('cat') })).status, 200);
+  assert.deepEqual(await shown('block'), ['user', 'cat']);
+});
+
 test('refuses to reassign to none, two or unknown receivers, or once the code is out', async () => {
   const gift = await buyOne(service);
   refused(await care(gift, 'reassign'), 422, 'give one of user_id or phone_number');

@@ -27,10 +27,10 @@ import { giftIssued as issued, giftRedeemed as redeemed } from '../../support/fi
 
 const test = suite('gift');
 
-const unredeemed = (id: string, merchant_id: string | null = 'coffee'): GiftEvent => ({
-  type: 'GiftUnredeemed',
-  data: { redemption_id: id, location_id: redeemed(id).data.location_id, merchant_id },
-});
+const unredeemed = (id: string, merchant?: string | null): GiftEvent => {
+  const { location_id, location_merchant_id, merchant_id } = redeemed(id, merchant).data;
+  return { type: 'GiftUnredeemed', data: { redemption_id: id, location_id, location_merchant_id, merchant_id } };
+};
 const voucher: VoucherAssigned = {
   type: 'VoucherAssigned',
   data: { voucher_id: 'v', code: 'C', pin: null, segment_id: 's', expires_at: '2026-04-01T00:00:00.000Z' },

@@ -6,7 +6,6 @@ import {
   type GiftFacts,
   type GiftState,
   type Redemption,
-  countingMerchant,
   isRedeemed,
   latest,
   mayUnredeem,
@@ -163,7 +162,7 @@ function redeem(world: GiftWorld, state: GiftState, user: User, { location, key 
     gift,
     'redeemed',
     { redemption_id: made.id, location_id: location },
-    { merchant: countingMerchant(gift, location, installation) },
+    { merchant: installation.locations.get(location) },
   );
   return done(next, first(201, { data: shownRedemption(made, gift) }));
 }

@@ -167,12 +167,6 @@ export function mayUnredeem(
   return made === undefined || !gift.product.merchants.includes(made) || made === user.merchant;
 }
 
-/** The merchant for whom a redemption at this location counts; `undefined` where the gift is not valid for it. */
-export function countingMerchant(gift: GiftFacts, location: string, { locations }: Installation): string | undefined {
-  const merchant = locations.get(location);
-  return merchant !== undefined && gift.product.merchants.includes(merchant) ? merchant : undefined;
-}
-
 /** The state with one more event. @param before the state before it, whose owner sees it, too */
 export function withEvent(
   state: GiftState,
@@ -207,6 +201,6 @@ export function reverse(
     world.gift,
     'unredeemed',
     bySupport ? { ...data, by_support: true } : data,
-    { merchant: countingMerchant(world.gift, redemption.location, world.installation) },
+    { merchant: world.installation.locations.get(redemption.location) },
   );
 }

@@ -1,5 +1,5 @@
 /** Which gifts and redemptions the lists of a user show, once read models are current. */
-import { type GiftState, countingMerchant, latest, mayUnredeem, statusOf } from './giftState.js';
+import { type GiftState, latest, mayUnredeem, statusOf } from './giftState.js';
 import type { User } from './installation.js';
 import type { ListGifts } from './operations.js';
 import type { Pattern } from './pattern.js';
@@ -20,11 +20,11 @@ export function isListed(
   return as === 'sender' ? bought : held || bought;
 }
 
-/** The redemptions of the gift that count for the user's merchant, the latest first. */
+/** The redemptions of the gift at the user's merchant, the latest first. */
 export function merchantEntries({ gift, installation }: GiftWorld, state: GiftState, user: User): Pattern[] {
   const { users } = installation;
   return state.redemptions
-    .filter(({ location }) => countingMerchant(gift, location, installation) === user.merchant)
+    .filter(({ location }) => installation.locations.get(location) === user.merchant)
     .map((one): Pattern => {
       const reversible = one.redeemed && one === latest(state) && mayUnredeem(user, gift, one, installation);
       const byTill = users.get(one.user)?.merchant === user.merchant;

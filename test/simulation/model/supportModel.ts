@@ -45,8 +45,8 @@ export function support(world: GiftWorld, state: GiftState, user: User, operatio
 /** Done, and the gift as it is now. An action that changes nothing is answered alike. */
 function changed({ gift }: GiftWorld, state: GiftState): Possible {
   const { holder, expiresOn, replacedBy } = state;
-  // Support is shown the receiver as the buyer or support named it: a number, a user, or none.
-  const named = holder.kind === 'user' && (holder.by === 'name' || holder.by === 'support');
+  // A number is shown as one, whoever owns it.
+  const named = holder.kind === 'user' && ['name', 'support', 'claim'].includes(holder.by);
   const receiver = named ? holder.user : null;
   return done(
     state,
