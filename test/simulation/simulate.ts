@@ -45,6 +45,8 @@ const LEEWAY_MS = 2 * SKEW_MS;
 /** A key whose answer could not be stored is held for so many virtual ms at most. */
 const ANSWERS_LOST_MS = 30_000;
 const READY_MS = 300_000;
+/** Virtual ms from the last write until read models show everything. */
+const QUIET_MS = 30_000;
 /** Virtual ms in which clients must then be able to read everything. */
 const READ_MS = 600_000;
 
@@ -73,10 +75,13 @@ export async function simulate({ forMs, onLine = () => undefined, ...options }: 
     const happened = await interlude(cluster, { members, crowd });
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     await recover(cluster, members);
+    await perform(simulation, crowd.reader.process, 'take up all', crowd.takeUpAll, READ_MS);
+    await simulation.run(simulation.ms() + QUIET_MS);
+    const quietFrom = simulation.now();
     await perform(simulation, crowd.reader.process, 'read all', crowd.readAll, READ_MS);
     const { installation } = crowd;
     const findings = [
-      ...check(crowd.history(), { installation, leeway: leewayOf(simulation) }),
+      ...check(crowd.history(), { installation, leeway: { ...leewayOf(simulation), quietFrom } }),
       ...operators.findings(),
       ...(await subscriber.findings()),
       ...checkLog(cluster.log),
@@ -96,6 +101,7 @@ function leewayOf({ now, ms, outages }: Simulation): Leeway {
   const beganAt = now() - ms();
   return {
     clockMs: LEEWAY_MS,
+    skewMs: LEEWAY_MS,
     answersLostMs: ANSWERS_LOST_MS,
     mayBeStale: (sent, answered) => outages.wasSilent('events', sent - beganAt, answered - beganAt),
   };

@@ -10,7 +10,10 @@ import type { Simulation } from '../world/simulation.js';
 export interface Client {
   readonly process: SimulatedProcess;
   readonly chance: Chance;
-  /** Sends a request of a user. @returns the answer; `undefined`: none came, or the user could not be logged in */
+  /**
+   * Sends a request of a user, or of the API client itself as `client:app`.
+   * @returns the answer; `undefined`: none came, or the user could not be logged in
+   */
   exchange(user: string, request: Request): Promise<Answer | undefined>;
 }
 
@@ -20,10 +23,10 @@ export interface ClientOptions {
   readonly members: readonly Member[];
 }
 
-/** In the place of a user: the client itself. */
-export const CLIENT = '';
 /** The API client of all users; its secret is `{id}-secret`. */
 const CLIENT_ID = 'app';
+/** In the place of a user: the API client itself. */
+export const CLIENT = `client:${CLIENT_ID}`;
 
 export function openClient(simulation: Simulation, { name, members }: ClientOptions): Client {
   const process = startProcess(simulation, { name });

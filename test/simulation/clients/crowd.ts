@@ -1,10 +1,14 @@
-/** The clients of a run: they buy, look up, redeem, reverse and claim by chance, and write down what they see. */
+/**
+ * The clients of a run: they buy, look up, redeem, reverse and claim by chance, in some runs act as support, take
+ * vouchers and read lists, too, and write down what they see.
+ */
 import { sleep } from '../../../src/lib/world.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
-import { seededClients } from '../model/clients.js';
-import { type History, recorder } from '../model/history.js';
+import { type Part, seededClients } from '../model/clients.js';
+import { type History, type Observation, recorder, toldBy } from '../model/history.js';
 import { type Installation, installationOf } from '../model/installation.js';
 import type { Choice } from '../model/known.js';
+import { readWhole } from '../model/lastReads.js';
 import { requestOf } from '../model/requests.js';
 import type { Member } from '../service/member.js';
 import type { Chance } from '../world/chance.js';
@@ -18,9 +22,11 @@ export interface Crowd {
   start(untilMs: number): void;
   /** Forgets all idempotency keys: they are free again a day later. */
   forgetKeys(): void;
-  /** Reads all that the clients know. Each request is repeated until it has an answer. */
+  /** Repeats all writes of which nobody knows the outcome, each until it has an answer. */
+  takeUpAll(): Promise<void>;
+  /** Reads all that the clients know, lists to their ends. Each request is repeated until it has an answer. */
   readAll(): Promise<void>;
-  /** The client that reads all. */
+  /** The client that takes up and reads all. */
   readonly reader: Client;
 }
 
@@ -35,7 +41,8 @@ const PAUSE = { least: 10, most: 1_500 };
 const RUSH = { everyMs: 5_000, forMs: 400, least: 1, most: 25 };
 /** Share of a rush's writes that are sent twice at once: as a repetition, or as a rival under a key of its own. */
 const DOUBLED = 0.6;
-const DOUBLES: ReadonlySet<string> = new Set(['redeem', 'unredeem', 'claim']);
+const DOUBLES: ReadonlySet<string> = new Set(['redeem', 'unredeem', 'claim', 'makeVoucher', 'replace', 'reassign']);
+const PARTS: readonly Part[] = ['support', 'vouchers', 'lists'];
 const RETRY_MS = 1_000;
 /** Payment methods whose outcome is known at once. */
 const PAYMENTS = ['pm_card_visa', 'pm_card_visa_chargeDeclined', 'wallet-invoice'];
@@ -43,17 +50,27 @@ const PAYMENTS = ['pm_card_visa', 'pm_card_visa_chargeDeclined', 'wallet-invoice
 export function openCrowd(simulation: Simulation, { members, clients }: CrowdOptions): Crowd {
   const installation = installationOf(CATALOGUE);
   const chance = simulation.chance.stream('crowd');
-  const choices = seededClients({ installation, random: chance.random, payments: PAYMENTS });
+  const parts = PARTS.filter(() => chance.happens(0.5));
+  const choices = seededClients({ installation, random: chance.random, payments: PAYMENTS, parts });
   const record = recorder(simulation.now);
   let starts = 0;
   const reader = openClient(simulation, { name: 'reader', members });
 
-  /** @returns whether an answer came that says what became of the request */
-  async function perform(client: Client, { client: user, operation }: Choice): Promise<boolean> {
+  async function perform(client: Client, { client: user, operation }: Choice): Promise<Observation> {
     const answered = record.send(user, operation);
     const answer = await client.exchange(user, requestOf(operation));
-    choices.learn(answered(answer?.status === 401 ? undefined : answer));
-    return answer !== undefined && answer.status < 500 && answer.status !== 401 && answer.status !== 429;
+    const observation = answered(answer?.status === 401 ? undefined : answer);
+    choices.learn(observation);
+    return observation;
+  }
+
+  /** Repeats a request until an answer says what became of it. */
+  async function untilTold(choice: Choice): Promise<Observation> {
+    for (;;) {
+      const observation = await perform(reader, choice);
+      if (toldBy(observation) !== undefined) return observation;
+      await sleep(RETRY_MS);
+    }
   }
 
   return {
@@ -75,8 +92,11 @@ export function openCrowd(simulation: Simulation, { members, clients }: CrowdOpt
       }
     },
     forgetKeys: choices.forgetKeys,
+    async takeUpAll() {
+      for (const choice of choices.takeUpAll()) await untilTold(choice);
+    },
     async readAll() {
-      for (const choice of choices.last()) while (!(await perform(reader, choice))) await sleep(RETRY_MS);
+      for (const choice of choices.readAll()) await readWhole(choice, untilTold);
     },
   };
 }

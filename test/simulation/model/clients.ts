@@ -39,7 +39,7 @@ export interface Clients {
   forgetKeys(): void;
   /** Repeats of what nobody knows the outcome of, each once. */
   takeUpAll(): Choice[];
-  /** Reads of all that the clients know, and the first pages of all lists (`nextPage`): for the end of a run. */
+  /** Reads of all that the clients know, and the first pages of all lists (`readWhole`): for the end of a run. */
   readAll(): Choice[];
   /** Both, for the end of a run. */
   last(): Choice[];

@@ -12,6 +12,8 @@ export interface Finding {
 export interface Leeway {
   /** By how much clocks of processes may differ from that of the history, ms. */
   readonly clockMs: number;
+  /** By how much the clocks of two processes may differ, ms: lists are ordered by them. Default: 0. */
+  readonly skewMs?: number;
   /** A request whose outcome is unknown has its effect within so many ms, or never; default: at any time. */
   readonly effectMs?: number;
   /** Whether the log may have been silent in this span (ms): reads then go on with what the read models show. */

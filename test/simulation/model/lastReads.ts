@@ -1,6 +1,8 @@
 /** What clients read at the end of a run: everything that they know of, and the first pages of all lists. */
+import { nextPage } from './chains.js';
+import type { Observation } from './history.js';
 import type { Cast, Choice, Known } from './known.js';
-import type { Redeem } from './operations.js';
+import { type Redeem, isList } from './operations.js';
 
 /** Looks up what became of a redemption. */
 export function lookUp(client: string, { gift, shortcode, key = '' }: Redeem): Choice {
@@ -23,7 +25,17 @@ export function readsOfKnown({ gifts, keyed }: Known): Choice[] {
 const buyersOf = (gifts: Known['gifts']): Map<string, string> =>
   new Map(gifts.map(({ transaction, buyer }) => [transaction, buyer]));
 
-/** First pages of all lists, for `nextPage`. Sizes of pages differ, so that some lists have several. */
+/** Reads a list to its end, anything else once. */
+export async function readWhole(choice: Choice, send: (choice: Choice) => Promise<Observation>): Promise<void> {
+  for (let { client, operation } = choice; ;) {
+    const observation = await send({ client, operation });
+    const next = isList(operation) ? nextPage(operation, observation) : undefined;
+    if (next === undefined) return;
+    operation = next;
+  }
+}
+
+/** First pages of all lists, for `readWhole`. Sizes of pages differ, so that some lists have several. */
 export function firstPages(
   { gifts }: Known,
   { customers, tills, auditors }: Cast,

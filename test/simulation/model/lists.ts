@@ -78,7 +78,7 @@ function makersOf(history: History, { client, operation: { kind } }: Chain): Map
 }
 
 /** The latest first. */
-function checkOrder(chain: Chain, history: History, { quietFrom = Infinity }: Leeway): Finding[] {
+function checkOrder(chain: Chain, history: History, { quietFrom = Infinity, skewMs = 0 }: Leeway): Finding[] {
   const { operation } = chain;
   // A buyer's list has a gift at its purchase; the list of both has it where its buyer holds it where they got it.
   const bought = operation.kind === 'listGifts' && operation.as === 'sender';
@@ -93,7 +93,7 @@ function checkOrder(chain: Chain, history: History, { quietFrom = Infinity }: Le
   for (const entry of entriesOf(chain)) {
     const maker = makers.get(idOf(entry));
     if (maker === undefined) continue;
-    if (earliest?.answered !== undefined && earliest.answered < maker.sent) {
+    if (earliest?.answered !== undefined && earliest.answered + skewMs < maker.sent) {
       const lines = [earliest, maker].map((one) => describe(one, history.indexOf(one)));
       return [finding(`${nameOf(chain)}: the later one comes after the earlier one.`, ...lines)];
     }

@@ -4,13 +4,12 @@ import { suite } from 'uvu';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
 import { type Service, startService } from '../../support/service/service.js';
 import { eventually } from '../../support/assertions/until.js';
-import { nextPage } from './chains.js';
 import { seededClients } from './clients.js';
 import { type Answer, type Observation, recorder } from './history.js';
 import { installationOf } from './installation.js';
 import type { Choice } from './known.js';
+import { readWhole } from './lastReads.js';
 import { check } from './model.js';
-import { isList } from './operations.js';
 import { requestOf } from './requests.js';
 import { seededRandom } from './random.js';
 
@@ -58,16 +57,6 @@ async function exchange(
 /** Runs so many of them concurrently. */
 async function atOnce(count: number, run: () => Promise<void>): Promise<void> {
   await Promise.all(Array.from({ length: count }, run));
-}
-
-/** Reads a list to its end. */
-async function readWhole(choice: Choice, send: (choice: Choice) => Promise<Observation>): Promise<void> {
-  for (let { client, operation } = choice; ;) {
-    const observation = await send({ client, operation });
-    const next = isList(operation) ? nextPage(operation, observation) : undefined;
-    if (next === undefined) return;
-    operation = next;
-  }
 }
 
 /** Waits until nothing is in progress and read models hold all that the log holds. */
