@@ -7,14 +7,14 @@
  * default a new one. NAME: part of a patch's name.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { transformSync } from 'esbuild';
 import { build, root } from './build.mjs';
 import { listMutants, PATCHES } from './mutantPatches.mjs';
+import { compileInto, copyOfTree } from './treeCopy.mjs';
 
 const { values, positionals: names } = parseArgs({
   allowPositionals: true,
@@ -36,22 +36,6 @@ const UNMUTATED_MS = Number(values.unmutated ?? values.minutes) * 60_000;
 const FIRST_SEED = Number(values.seed);
 const PROCESSES = Number(values.processes);
 
-/** Copies the tree, as git lists it, with what is compiled of it. @returns its folder */
-function copyOfTree() {
-  const copy = mkdtempSync(join(tmpdir(), 'gift-mutant-'));
-  const { stdout } = spawnSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-    cwd: root,
-    encoding: 'utf8',
-  });
-  for (const file of stdout.split('\0').filter((one) => one !== '')) {
-    mkdirSync(dirname(join(copy, file)), { recursive: true });
-    cpSync(join(root, file), join(copy, file));
-  }
-  cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true });
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  return copy;
-}
-
 /** @returns what is wrong; `undefined`: nothing */
 function applied(copy, name, ...options) {
   const { status, stderr } = spawnSync('git', ['apply', ...options, join(root, PATCHES, name)], {
@@ -61,12 +45,10 @@ function applied(copy, name, ...options) {
   return status === 0 ? undefined : stderr.trim();
 }
 
-/** Compiles the files of a copy that a patch changes. `npm test` checks no types of mutants. */
+/** Compiles the files of a copy that a patch changes. */
 function compile(copy, { text }) {
-  for (const [, file] of text.matchAll(/^\+\+\+ b\/(\S+)/gm)) {
-    const { code } = transformSync(readFileSync(join(copy, file), 'utf8'), { loader: 'ts', target: 'es2023' });
-    writeFileSync(join(copy, 'dist', file.replace(/\.ts$/, '.js')), code);
-  }
+  for (const [, file] of text.matchAll(/^\+\+\+ b\/(\S+)/gm))
+    compileInto(copy, file, readFileSync(join(copy, file), 'utf8'));
 }
 
 /** A finding without its ids, numbers and times: what two findings of the same kind have in common. */
@@ -173,7 +155,6 @@ async function main() {
   if (mutants.length === 0) throw new Error(`no mutant is called ${names.join(', ')}`);
   if (!build()) throw new Error('the tree does not compile');
   const [copy, clean] = [copyOfTree(), copyOfTree()];
-  process.on('exit', () => [copy, clean].forEach((one) => rmSync(one, { recursive: true, force: true })));
   for (const signal of ['SIGINT', 'SIGTERM'])
     process.on(signal, () => {
       for (const child of children) child.kill('SIGKILL');

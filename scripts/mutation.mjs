@@ -1,0 +1,152 @@
+/**
+ * Mutation testing: `npm run mutation -- [--tests test/domain]… [FILE or folder of src]…`, by default src/domain by
+ * test/domain. Stryker's instrumenter changes one operator, condition, text or call at a time; a mutant that no test
+ * notices is listed, and makes the exit code 1, unless test/mutation/explained.txt says why none can: a line
+ * `FILE MUTATOR: ORIGINAL → REPLACEMENT # reason`, as it is listed. Tests that start processes or threads notice nothing in
+ * these. First run `npm ci --prefix test/mutation`.
+ */
+import { fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { build, root } from './build.mjs';
+import { filesBelow } from './filesBelow.mjs';
+import { compileInto, copyOfTree } from './treeCopy.mjs';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { tests: { type: 'string', multiple: true } },
+});
+const SOURCES = positionals.length > 0 ? positionals : ['src/domain'];
+const TESTS = values.tests ?? SOURCES.map((one) => one.replace(/^src/, 'test'));
+
+/** Longest time that tests of one mutant may say nothing, ms. */
+const SILENT_MS = 20_000;
+/** Texts are seldom behaviour: messages have tests of their own. */
+const LEFT_OUT = ['StringLiteral'];
+
+const filesOf = (name, ending) =>
+  name.endsWith('.ts')
+    ? [name]
+    : filesBelow(join(root, name))
+        .filter((file) => file.endsWith(ending))
+        .map((file) => join(name, file));
+
+/** Puts all mutants into a copy's compiled sources. @returns the mutants */
+async function instrument(copy) {
+  const { resolve } = createRequire(join(root, 'test/mutation/package.json'));
+  const { Instrumenter } = await import(pathToFileURL(resolve('@stryker-mutator/instrumenter')).href);
+  const quiet = { debug() {}, info() {}, isDebugEnabled: () => false };
+  const files = SOURCES.flatMap((name) => filesOf(name, '.ts')).map((name) => ({
+    name,
+    mutate: true,
+    content: readFileSync(join(root, name), 'utf8'),
+  }));
+  const options = { plugins: null, excludedMutations: LEFT_OUT, ignorers: [], noHeader: false };
+  const made = await new Instrumenter(quiet).instrument(files, options);
+  for (const { name, content } of made.files) compileInto(copy, name, content);
+  return made.mutants.filter(({ statusReason }) => statusReason === undefined);
+}
+
+/** A process with the test files loaded. `ask` gives `undefined` where it died or said nothing for too long. */
+async function startTests(copy, files, mutant) {
+  const child = fork(join(copy, 'scripts/mutationTests.mjs'), files, {
+    cwd: copy,
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    env: { ...process.env, ...(mutant === undefined ? {} : { MUTANT: mutant }) },
+  });
+  const next = () =>
+    new Promise((resolve) => {
+      const timer = setTimeout(() => child.kill('SIGKILL'), SILENT_MS);
+      const over = (message) => {
+        clearTimeout(timer);
+        child.off('message', over).off('exit', ended);
+        resolve(message);
+      };
+      const ended = () => over(undefined);
+      child.once('message', over).once('exit', ended);
+    });
+  const ready = await next();
+  return {
+    alive: () => ready === 'ready' && child.exitCode === null && child.signalCode === null,
+    ask(order) {
+      const answer = next();
+      child.send(order);
+      return answer;
+    },
+    end: () => child.kill('SIGKILL'),
+  };
+}
+
+async function coverageOf(copy, files) {
+  const tests = await startTests(copy, files);
+  const found = tests.alive() ? await tests.ask({ mutant: null, files }) : undefined;
+  tests.end();
+  if (found?.covered === undefined) throw new Error(`the tests fail without a mutant: ${found?.failed ?? 'they died'}`);
+  return found;
+}
+
+/** Runs each mutant. @returns those that live */
+async function survivors(copy, mutants, files) {
+  const { covered, static: early } = await coverageOf(copy, files);
+  const coveredBy = new Map();
+  for (const [file, ids] of Object.entries(covered))
+    for (const id of ids) coveredBy.set(id, [...(coveredBy.get(id) ?? []), file]);
+  const atLoad = new Set(early);
+  const alive = [];
+  let tests;
+  for (const { id, ...mutant } of mutants) {
+    const own = coveredBy.get(id) ?? (atLoad.has(id) ? files : []);
+    // What runs while files are loaded runs once: such a mutant has a process of its own.
+    if (atLoad.has(id)) tests?.end();
+    if (atLoad.has(id) || tests?.alive() !== true)
+      tests = await startTests(copy, files, atLoad.has(id) ? id : undefined);
+    const killed =
+      own.length > 0 && (!tests.alive() || ((await tests.ask({ mutant: id, files: own }))?.killed ?? true));
+    if (atLoad.has(id)) tests.end();
+    if (!killed) alive.push({ ...mutant, tested: own.length > 0 });
+  }
+  // A mutant must leave nothing behind, or those after it prove nothing.
+  if (tests?.alive() === true && (await tests.ask({ mutant: null, files }))?.covered === undefined)
+    throw new Error('the tests fail without a mutant after they ran with all');
+  tests?.end();
+  return alive;
+}
+
+const oneLine = (text) => text.replaceAll(/\s+/g, ' ').slice(0, 80);
+
+/** Reasons of survivors that no test can notice, by what is listed of them. */
+function explained() {
+  const lines = readFileSync(join(root, 'test/mutation/explained.txt'), 'utf8').split('\n').filter(Boolean);
+  return new Map(lines.map((line) => line.split(' # ')));
+}
+
+function describe({ fileName, location: { start }, mutatorName, replacement }) {
+  const lines = readFileSync(join(root, fileName), 'utf8').split('\n');
+  const original = oneLine(lines[start.line].slice(start.column));
+  return `${fileName} ${mutatorName}: ${original} → ${oneLine(replacement)}`;
+}
+
+async function main() {
+  if (!build()) throw new Error('the tree does not compile');
+  const copy = copyOfTree();
+  const mutants = await instrument(copy);
+  const compiled = TESTS.flatMap((name) => filesOf(name, '.test.ts')).map((name) =>
+    join(copy, 'dist', name.replace(/\.ts$/, '.js')),
+  );
+  const alive = await survivors(copy, mutants, compiled);
+  const reasons = explained();
+  const unexplained = alive.filter((mutant) => !reasons.has(describe(mutant)));
+  for (const mutant of unexplained)
+    console.log(
+      `${describe(mutant)} (line ${mutant.location.start.line + 1}${mutant.tested ? '' : ', no test runs it'})`,
+    );
+  const killed = mutants.length - alive.length;
+  const share = ((100 * killed) / mutants.length).toFixed(1);
+  console.log(`${killed} of ${mutants.length} killed, ${share} %; ${alive.length - unexplained.length} explained`);
+  if (unexplained.length > 0) process.exitCode = 1;
+}
+
+await main();
