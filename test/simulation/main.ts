@@ -1,24 +1,24 @@
 /**
  * Runs the service under one seed or several, and says what happened:
- * `npm run simulate -- --seed 7 [--seeds 20] [--minutes 5] [--log] [--entries]`.
- * Each of several seeds has a program of its own.
+ * `npm run simulate -- --seed 7 [--seeds 20] [--minutes 5] [--log] [--entries]`. It exits with 1 where a seed has a
+ * finding, and where no seed of many meets a state that they should reach (`knownMarks.ts`).
  */
-import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
-import { inParallel } from '../../src/lib/async/inParallel.js';
-import type { History } from './model/history.js';
-import { simulate } from './simulate.js';
+import { parseArgs } from 'node:util';
+import { missingMarks } from './knownMarks.js';
+import { runSeeds } from './manySeeds.js';
+import { type Counts, reportOf, type SeedReport, sumOf } from './seedReport.js';
 
 const { values } = parseArgs({
   options: {
-    /** The first seed. */
+    /** The first seed; `fresh`: one drawn at random. */
     seed: { type: 'string', default: '1' },
     /** Number of seeds, each one greater than the one before. */
     seeds: { type: 'string', default: '1' },
     /** Virtual minutes in which clients act. */
     minutes: { type: 'string', default: '5' },
+    /** Seeds that run at once. */
+    processes: { type: 'string', default: String(availableParallelism()) },
     /** Prints the service's log. */
     log: { type: 'boolean', default: false },
     /** Prints each entry. */
@@ -26,61 +26,69 @@ const { values } = parseArgs({
   },
 });
 
-const MAX_OUTPUT = 2 ** 30;
+const FRESH_SEEDS = 1e9;
+const HOUR_MS = 3_600_000;
+const forMs = Number(values.minutes) * 60_000;
+const seed = values.seed === 'fresh' ? Math.floor(Math.random() * FRESH_SEEDS) : values.seed;
+
 const print = (line: string): void => void process.stdout.write(`${line.trimEnd()}\n`);
-const shown = (counts: ReadonlyMap<string, number>): string =>
-  [...counts].map(([name, count]) => `${name}: ${count}`).join(', ');
+const shown = (counts: Counts): string =>
+  Object.entries(counts)
+    .map(([name, count]) => `${name}: ${count}`)
+    .join(', ');
 
-/** How often each kind of request had each status. */
-function answersOf(history: History): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const { operation, answer } of history) {
-    const name = `${operation.kind} ${answer?.status ?? 'unknown'}`;
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  return new Map([...counts].sort(([one], [other]) => (one < other ? -1 : 1)));
+function printFindings({ seed: of, findings }: SeedReport): void {
+  for (const { rule, text } of findings) print(`  FINDING ${rule}: ${text}`);
+  if (findings.length === 0) return;
+  print(`  again: npm run simulate -- --seed ${of} --minutes ${values.minutes}`);
+  process.exitCode = 1;
 }
 
-async function runSeed(seed: number | string): Promise<void> {
+async function runOne(): Promise<void> {
   const began = performance.now();
-  try {
-    const { simulation, history, findings } = await simulate({
-      seed,
-      forMs: Number(values.minutes) * 60_000,
-      ...(values.log ? { onLine: print } : {}),
-      ...(values.entries ? { onEntry: print } : {}),
-    });
-    const seconds = (performance.now() - began) / 1_000;
-    print(`seed ${seed}: ${simulation.hash().slice(0, 16)}, ${simulation.entries()} entries, ${seconds.toFixed(1)} s`);
-    print(`  answers: ${shown(answersOf(history))}`);
-    print(`  faults: ${shown(simulation.faults.counts())}`);
-    print(`  reached: ${shown(simulation.marks.counts())}`);
-    for (const { rule, text } of findings) print(`  FINDING ${rule}: ${text}`);
-    if (findings.length > 0) process.exitCode = 1;
-  } catch (error) {
-    print(`seed ${seed} failed: ${(error as Error).stack ?? String(error)}`);
-    print(`  cause: ${((error as Error).cause as Error | undefined)?.stack ?? 'none'}`);
-    process.exitCode = 1;
-  }
+  const number = Number.isNaN(Number(seed)) ? seed : Number(seed);
+  const report = await reportOf({
+    seed: number,
+    forMs,
+    ...(values.log ? { onLine: print } : {}),
+    ...(values.entries ? { onEntry: print } : {}),
+  });
+  const seconds = (performance.now() - began) / 1_000;
+  print(`seed ${number}: ${report.hash.slice(0, 16)}, ${report.entries} entries, ${seconds.toFixed(1)} s`);
+  print(`  answers: ${shown(report.answers)}`);
+  print(`  faults: ${shown(report.faults)}`);
+  print(`  reached: ${shown(report.marks)}`);
+  printFindings(report);
 }
 
-async function runApart(seed: number): Promise<void> {
-  const program = [...process.execArgv, fileURLToPath(import.meta.url), '--seed', String(seed)];
-  const run = promisify(execFile)(process.execPath, [...program, '--minutes', values.minutes], {
-    maxBuffer: MAX_OUTPUT,
-  });
-  const { stdout, stderr } = await run.catch((error: unknown) => {
+async function runMany(count: number): Promise<void> {
+  const began = performance.now();
+  const first = Number(seed);
+  const reports: SeedReport[] = [];
+  print(`${count} seeds from ${first}, clients act for ${values.minutes} virtual minutes in each`);
+  await runSeeds(
+    Array.from({ length: count }, (_, n) => first + n),
+    { forMs, processes: Number(values.processes) },
+    (report) => {
+      reports.push(report);
+      if (report.findings.length > 0) print(`seed ${report.seed}:`);
+      printFindings(report);
+    },
+  );
+  const seconds = (performance.now() - began) / 1_000;
+  const hours = reports.reduce((sum, { busyMs }) => sum + busyMs, 0) / HOUR_MS;
+  const found = reports.filter(({ findings }) => findings.length > 0).length;
+  const marks = sumOf(reports.map((one) => one.marks));
+  print(`faults: ${shown(sumOf(reports.map((one) => one.faults)))}`);
+  print(`reached: ${shown(marks)}`);
+  for (const name of missingMarks(marks, count)) {
+    print(`NEVER REACHED by any of ${count} seeds: ${name}`);
     process.exitCode = 1;
-    return error as Awaited<typeof run>;
-  });
-  print(stdout + stderr);
+  }
+  print(
+    `${count} seeds from ${first}: ${found} with findings; ${hours.toFixed(1)} virtual hours in ${seconds.toFixed(0)} s`,
+  );
 }
 
 const count = Number(values.seeds);
-if (count === 1) await runSeed(Number.isNaN(Number(values.seed)) ? values.seed : Number(values.seed));
-else
-  await inParallel(
-    Array.from({ length: count }, (_, n) => Number(values.seed) + n),
-    availableParallelism(),
-    runApart,
-  );
+await (count === 1 ? runOne() : runMany(count));

@@ -43,6 +43,11 @@ function projectionsOf(release: number): readonly Projection[] {
   );
 }
 
+/** Whether a read model lacks events of the log. */
+function isBehind({ log, readStore: { documents } }: Cluster): boolean {
+  return documents.checkpoints().some((name) => (documents.checkpoint(name) ?? '') < (log.end() ?? ''));
+}
+
 interface Running {
   readonly process: SimulatedProcess;
   readonly listener: SimulatedListener;
@@ -92,6 +97,8 @@ export function startMember(cluster: Cluster, { name, roles, onLine }: MemberOpt
     const line = (text: string): void => onLine(`${process.name} ${text}`);
     const logger = pino({ level: 'info', base: null }, { write: line });
     const listeners = { api: config.roles.has('api') ? listener : undefined, health: undefined, ops: undefined };
+    if (config.roles.has('projector'))
+      simulation.marks.sometimes('a projector starts behind the log', isBehind(cluster));
     const reset = (): never => {
       throw new Error('a simulated service is not reset');
     };

@@ -1,4 +1,5 @@
 /** What happens to whole processes and engines by chance: crashes, stops, freezes, clocks that jump, outages. */
+import { LEASE_MS } from '../../../src/runtime/coordination/lease.js';
 import type { Chance } from '../world/chance.js';
 import type { Cluster } from './cluster.js';
 import { type Member, SKEW_MS } from './member.js';
@@ -34,7 +35,9 @@ export function startNemesis(cluster: Cluster, members: readonly Member[], until
     }
     if (faults.happens('a process freezes')) {
       note(`${name} freezes`);
-      process.freeze(spread(chance, FREEZE));
+      const ms = spread(chance, FREEZE);
+      simulation.marks.sometimes('a process freezes for longer than a lease', ms > LEASE_MS);
+      process.freeze(ms);
     }
     if (faults.happens('a clock jumps')) {
       note(`${name}'s clock jumps`);

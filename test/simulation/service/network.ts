@@ -15,6 +15,9 @@ const WAY = { least: 0.5, most: 20 };
 /** Virtual ms after which a client waits no longer. */
 const PATIENCE_MS = 30_000;
 
+/** Idempotency keys of requests that have arrived and are not answered. */
+const keysInHand = new WeakMap<Simulation, Set<string>>();
+
 /** Sends a request of a client's process to a member. @throws NoAnswerError */
 export async function send(
   simulation: Simulation,
@@ -23,6 +26,9 @@ export async function send(
   const chance = simulation.chance.stream(`request ${simulation.entries()}`);
   const wayMs = (): number => chance.between(WAY.least, WAY.most);
   const text = `${request.method} ${request.path}`;
+  const key = request.headers['idempotency-key'];
+  const inHand = keysInHand.get(simulation) ?? new Set();
+  keysInHand.set(simulation, inHand);
   return new Promise((resolve, reject) => {
     const process = to.process();
     const listener = to.listener();
@@ -31,6 +37,7 @@ export async function send(
     const settle = (inMs: number, kind: string, done: () => void): void => {
       const run = (): void => {
         for (const entry of pending) entry.cancelled = true;
+        if (key !== undefined) inHand.delete(key);
         forget();
         done();
       };
@@ -53,6 +60,10 @@ export async function send(
       text,
       run() {
         if (simulation.faults.happens('network loses a request')) return fail(wayMs(), 'connection lost');
+        if (key !== undefined) {
+          simulation.marks.sometimes('two requests with one key at once', inHand.has(key));
+          inHand.add(key);
+        }
         return listener.take(request, answered);
       },
     });

@@ -30,6 +30,8 @@ export function openReceivers(simulation: Simulation): Receivers {
           const id = headers['webhook-id'] ?? '';
           const effect = (): number => {
             if (link.happens('answers 500')) return 500;
+            const isRepeat = received.some((one) => one.id === id);
+            simulation.marks.sometimes('a webhook is delivered twice', isRepeat);
             received.push({ url, id, body });
             return link.happens('answers 500 to what it has') ? 500 : 200;
           };

@@ -31,6 +31,7 @@ import { outside } from './outside.js';
 /** Number of simulations that are running: one inside of another is an error of the test, but does no harm here. */
 let running = 0;
 let replaced = false;
+const subtleCrypto = crypto.webcrypto.subtle;
 
 /** Replaces the builtins until the returned function is called. */
 export function enterBuiltins(): () => void {
@@ -165,23 +166,9 @@ function replaceThreadPool(): void {
     async function (this: unknown, ...args: unknown[]): Promise<unknown> {
       return outside(async () => original.apply(this, args) as unknown);
     };
-  const subtle = Object.getPrototypeOf(crypto.webcrypto.subtle) as typeof crypto.webcrypto.subtle;
-  replace(
-    subtle,
-    'sign',
-    (original) => async (algorithm: unknown, key: crypto.webcrypto.CryptoKey, data: Uint8Array) =>
-      isHmac(key) ? hmacOf(key, data) : (done(original).call(crypto.webcrypto.subtle, algorithm, key, data) as unknown),
-  );
-  replace(
-    subtle,
-    'verify',
-    (original) =>
-      async (algorithm: unknown, key: crypto.webcrypto.CryptoKey, signature: Uint8Array, data: Uint8Array) =>
-        isHmac(key)
-          ? hmacOf(key, data).equals(signature)
-          : (done(original).call(crypto.webcrypto.subtle, algorithm, key, signature, data) as unknown),
-  );
-  for (const name of ['digest', 'importKey', 'encrypt', 'decrypt', 'deriveBits'] as const) replace(subtle, name, done);
+  const subtle = Object.getPrototypeOf(subtleCrypto) as typeof subtleCrypto;
+  replaceHmac(subtle, done);
+  for (const name of ['digest', 'encrypt', 'decrypt', 'deriveBits'] as const) replace(subtle, name, done);
   const files = fsPromises as unknown as Record<string, Work>;
   for (const [name, work] of Object.entries(files)) {
     if (typeof work !== 'function' || name === 'watch') continue;
@@ -205,12 +192,34 @@ function replaceThreadPool(): void {
   }
 }
 
-const isHmac = ({ algorithm }: crypto.webcrypto.CryptoKey): boolean => algorithm.name === 'HMAC';
+type CryptoKey = crypto.webcrypto.CryptoKey;
 
-/** An HMAC, made at once: handing it to a thread of the pool takes longer than making it. */
-function hmacOf(key: crypto.webcrypto.CryptoKey, data: Uint8Array): Buffer {
-  const { hash } = key.algorithm as crypto.webcrypto.HmacKeyAlgorithm;
-  return crypto.createHmac(hash.name.replace('-', ''), crypto.KeyObject.from(key)).update(data).digest();
+/** Makes HMACs at once: handing one to a thread of the pool takes longer than making it. */
+function replaceHmac(subtle: typeof subtleCrypto, done: (original: Work) => Work): void {
+  const secrets = new WeakMap<CryptoKey, Uint8Array>();
+  const hmacOf = (secret: Uint8Array, { algorithm }: CryptoKey, data: Uint8Array): Buffer => {
+    const { hash } = algorithm as crypto.webcrypto.HmacKeyAlgorithm;
+    return crypto.createHmac(hash.name.replace('-', ''), secret).update(data).digest();
+  };
+  replace(subtle, 'importKey', (original) => async (format: string, data: Uint8Array, ...rest: unknown[]) => {
+    const key = (await done(original).call(subtleCrypto, format, data, ...rest)) as CryptoKey;
+    if (format === 'raw' && key.algorithm.name === 'HMAC') secrets.set(key, data);
+    return key;
+  });
+  replace(subtle, 'sign', (original) => async (algorithm: unknown, key: CryptoKey, data: Uint8Array) => {
+    const secret = secrets.get(key);
+    if (secret !== undefined) return hmacOf(secret, key, data);
+    return done(original).call(subtleCrypto, algorithm, key, data) as unknown;
+  });
+  replace(
+    subtle,
+    'verify',
+    (original) => async (algorithm: unknown, key: CryptoKey, signature: Uint8Array, data: Uint8Array) => {
+      const secret = secrets.get(key);
+      if (secret !== undefined) return hmacOf(secret, key, data).equals(signature);
+      return done(original).call(subtleCrypto, algorithm, key, signature, data) as unknown;
+    },
+  );
 }
 
 /** Every process of a simulation is on a machine of its own, with two processors. */

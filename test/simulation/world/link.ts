@@ -56,7 +56,9 @@ const SLOW = { least: 5, most: 4_000 };
 const LATE_ANSWER_MS = 300;
 /** Virtual ms after which a caller takes an answer for lost. */
 const DEADLINE = { least: 3_000, most: 10_000 };
-/** Virtual ms after which a request arrives whose caller no longer waits. */
+/** The fault that an engine gets a request whose caller no longer waits. */
+export const LATE_CALL = 'carries out an abandoned call';
+/** Virtual ms after which such a request arrives. */
 const LATE = { least: 10_000, most: 40_000 };
 /** Virtual ms after which an engine learns that a process has crashed. */
 const LOST = { least: 1, most: 5_000 };
@@ -102,16 +104,25 @@ export function linkTo(engine: string, process: SimulatedProcess, simulation: Si
         if (isAway()) return fail(wayMs(), unavailable('is away', false));
         if (happens('refuses')) return fail(wayMs(), unavailable('refuses the call', false));
         if (happens('loses a request')) return giveUp('does not answer');
-        if (reads !== true && happens('carries out an abandoned call')) {
+        if (reads !== true && happens(LATE_CALL)) {
           giveUp('does not answer');
-          return carryOut(within(chance, LATE), () => undefined);
+          return carryOut(within(chance, LATE), (outcome) =>
+            simulation.marks.sometimes(`${engine}: an abandoned call takes effect`, 'value' in outcome),
+          );
         }
         if (repeatable === true && happens('is called twice')) carryOut(wayMs() + wayMs(), () => undefined);
         return carryOut(wayMs(), (outcome) => {
           if (isAway()) return giveUp('went away before it answered');
-          if (happens('loses its caller')) process.crash();
-          if (happens('loses an answer')) giveUp('lost its answer');
-          else {
+          if ('error' in outcome) simulation.marks.sometimes(`${engine}: ${(outcome.error as Error).name}`);
+          const written = reads !== true && 'value' in outcome;
+          if (happens('loses its caller')) {
+            simulation.marks.sometimes(`${engine}: a process crashes between a write and its answer`, written);
+            process.crash();
+          }
+          if (happens('loses an answer')) {
+            simulation.marks.sometimes(`${engine}: a write has an unknown outcome and has happened`, written);
+            giveUp('lost its answer');
+          } else {
             const inMs = wayMs();
             const ended = simulation.ms() + inMs;
             if (ended - begun > LATE_ANSWER_MS) simulation.outages.noteSilence(engine, begun, ended);

@@ -32,6 +32,8 @@ export class SimulationError extends Error {
 
 const STARTS_AT = Date.UTC(2026, 0, 5, 8);
 const LATEST = 40;
+/** Virtual ms between two entries beyond which nothing happens. */
+const MOST_BUSY_MS = 60_000;
 /** Entries that are added to the hash together. */
 const HASHED_AT_ONCE = 256;
 
@@ -48,7 +50,7 @@ export function openSimulation({ seed, startsAt = STARTS_AT, onEntry, ...given }
         .join(''),
     );
   const latest: string[] = [];
-  const state = { ms: 0, numbers: 0, entries: 0 };
+  const state = { ms: 0, busyMs: 0, numbers: 0, entries: 0 };
   const simulation: Simulation = {
     seed,
     chance,
@@ -59,6 +61,7 @@ export function openSimulation({ seed, startsAt = STARTS_AT, onEntry, ...given }
       return neutral;
     },
     ms: () => state.ms,
+    busyMs: () => state.busyMs,
     now: () => startsAt + state.ms,
     schedule({ owner, inMs, kind, text, run }) {
       const at = state.ms + Math.max(0, inMs);
@@ -78,6 +81,7 @@ export function openSimulation({ seed, startsAt = STARTS_AT, onEntry, ...given }
             state.ms = Math.max(state.ms, Math.min(untilMs, Number.MAX_SAFE_INTEGER));
             return;
           }
+          state.busyMs += Math.min(Math.max(0, entry.at - state.ms), MOST_BUSY_MS);
           state.ms = Math.max(state.ms, entry.at);
           const owner = entry.owner as Actor;
           if (!owner.admits(entry)) continue;

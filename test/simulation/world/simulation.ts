@@ -33,6 +33,8 @@ export interface Simulation {
   readonly neutral: Actor;
   /** Virtual milliseconds since the start. */
   ms(): number;
+  /** As `ms`, without long times in which nothing happens. */
+  busyMs(): number;
   /** The true time, milliseconds since 1970, which the clocks of processes may deviate from. */
   now(): number;
   schedule(entry: NewEntry): Entry;
