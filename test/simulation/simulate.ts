@@ -2,7 +2,7 @@
 import { replaceHashing } from '../../src/lib/passwordHash.js';
 import { checkGifts } from './checks/gifts.js';
 import { checkLog } from './checks/log.js';
-import { checkMoney } from './checks/money.js';
+import { bookedBy, checkMoney } from './checks/money.js';
 import { checkParked } from './checks/parked.js';
 import { checkReadModels } from './checks/readModels.js';
 import { openCrowd } from './clients/crowd.js';
@@ -40,6 +40,8 @@ export interface Run {
 }
 
 const MOST_CLIENTS = 6;
+/** Share of runs without desks: totals and lists then hold nothing but what clients did. */
+const ALONE = 0.4;
 /** Clocks of two processes differ by as much at most. */
 const LEEWAY_MS = 2 * SKEW_MS;
 /** A key whose answer could not be stored is held for so many virtual ms at most. */
@@ -70,7 +72,8 @@ export async function simulate({ forMs, onLine = () => undefined, ...options }: 
     const operators = openOperators(simulation, fronts);
     const subscriber = openSubscriber(simulation, fronts, cluster.receivers);
     await subscriber.subscribe();
-    const actors = [crowd, operators, openDesks(simulation, fronts)];
+    const alone = chance.happens(ALONE);
+    const actors = [crowd, operators, ...(alone ? [] : [openDesks(simulation, fronts)])];
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     const happened = await interlude(cluster, { members, crowd });
     await acting(cluster, { members, actors, forMs: forMs / 2 });
@@ -81,7 +84,11 @@ export async function simulate({ forMs, onLine = () => undefined, ...options }: 
     await perform(simulation, crowd.reader.process, 'read all', crowd.readAll, READ_MS);
     const { installation } = crowd;
     const findings = [
-      ...check(crowd.history(), { installation, leeway: { ...leewayOf(simulation), quietFrom } }),
+      ...check(crowd.history(), {
+        installation,
+        leeway: { ...leewayOf(simulation), quietFrom },
+        ...(alone ? { alone, ledger: bookedBy(cluster.ledger) } : {}),
+      }),
       ...operators.findings(),
       ...(await subscriber.findings()),
       ...checkLog(cluster.log),

@@ -12,6 +12,7 @@ import {
 import type { EventLog } from '../engines/eventLog.js';
 import type { RecordRows } from '../engines/records.js';
 import type { Finding } from '../model/finding.js';
+import type { LedgerEntry } from '../model/ledger.js';
 import { parkedEntities } from './parked.js';
 
 export function checkMoney(log: Pick<EventLog, 'stored'>, ledger: RecordRows): Finding[] {
@@ -53,6 +54,24 @@ function checkCharges({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
   for (const [id, { provider, amount }] of charged)
     if (provider === PROVIDER && amount > 0 && !taken.has(id)) found(`the provider does not know the charge of ${id}`);
   return findings;
+}
+
+/** What the provider has booked, for the model. */
+export function bookedBy(ledger: RecordRows): LedgerEntry[] {
+  const entries = <R extends object>(prefix: string): [string, SimulatedEntry<R>][] =>
+    ledger
+      .list(prefix, Number.MAX_SAFE_INTEGER, undefined, 0)
+      .map(({ key, value }) => [key.slice(prefix.length), JSON.parse(value) as SimulatedEntry<R>]);
+  return [
+    ...entries<ChargeReply>(CHARGE_PREFIX).flatMap(([transaction, { outcome, amount = 0 }]): LedgerEntry[] =>
+      outcome === 'charged' ? [{ kind: 'charge', transaction, pence: amount }] : [],
+    ),
+    ...entries<RefundReply>(REFUND_PREFIX).flatMap(([, entry]): LedgerEntry[] =>
+      entry.outcome === 'refunded'
+        ? [{ kind: 'refund', transaction: entry.transaction_id ?? '', pence: entry.amount ?? 0 }]
+        : [],
+    ),
+  ];
 }
 
 /** Types of events that end a refund, or wait for a person. */
