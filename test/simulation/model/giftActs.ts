@@ -7,7 +7,7 @@ import { type History, type Observation, describe, field, listField, textField, 
 import { isListed, merchantEntries } from './listedGifts.js';
 import type { Act } from './linearizable.js';
 import type { Installation, User } from './installation.js';
-import { scopeOf } from './keys.js';
+import { type SeenKey, scopeOf, seenKeys } from './keys.js';
 import { type GiftOperation, type ListEvents, type ListOperation, isRead } from './operations.js';
 import { type Pattern, bind, describeExpected, matchValue, matches } from './pattern.js';
 import type { KnownPurchase } from './purchases.js';
@@ -51,8 +51,8 @@ export interface Story {
   readonly shown: ReadonlyMap<string, readonly ShownGift[]>;
   readonly lists: readonly WholeList[];
   readonly feeds: readonly WholeList<ListEvents>[];
-  /** Keys by scope, each with the number of requests that have it or look it up. */
-  readonly keys: ReadonlyMap<string, number>;
+  /** By scope. */
+  readonly keys: ReadonlyMap<string, SeenKey>;
   readonly leeway: Leeway;
 }
 
@@ -63,13 +63,6 @@ export function storyOf(history: History, installation: Installation, leeway: Le
     chainsOf<O>(history, kind)
       .filter((chain) => chain.complete && chain.sent >= quietFrom)
       .map((chain): WholeList<O> => ({ chain, entries: grouped(entriesOf(chain), giftIn) }));
-  const keys = new Map<string, number>();
-  for (const observation of history) {
-    const { client, operation } = observation;
-    const lookedUp = operation.kind === 'lookUpKey' ? `${client} redeem ${operation.gift} ${operation.of}` : undefined;
-    const scope = lookedUp ?? scopeOf(observation);
-    if (scope !== undefined) keys.set(scope, (keys.get(scope) ?? 0) + 1);
-  }
   const extensions = history.flatMap(({ operation }) => (operation.kind === 'extend' ? [operation] : []));
   return {
     extensions: new Map(
@@ -85,7 +78,7 @@ export function storyOf(history: History, installation: Installation, leeway: Le
       whole<ListOperation>(kind, (one) => textField(one, kind === 'listGifts' ? 'id' : 'gift_id')),
     ),
     feeds: whole<ListEvents>('listEvents', (one) => textField(one, 'data', 'gift_id')),
-    keys,
+    keys: seenKeys(history),
     leeway,
   };
 }
@@ -134,11 +127,12 @@ export function requestAct(
 ): GiftAct | undefined {
   const { operation, client, sent, answered } = observation;
   const { effectMs, mayBeStale = () => false } = story.leeway;
+  const key = story.keys.get(scopeOf(observation) ?? '');
   const request = {
     client,
     operation,
     keyInProgress: keyInProgress(observation, all),
-    keyIsShared: (story.keys.get(scopeOf(observation) ?? '') ?? 0) > 1,
+    keyIsShared: (key?.requests ?? 0) > 1,
   };
   const reads = isRead(operation);
   const effect: Act<GiftState> = {
@@ -156,8 +150,11 @@ export function requestAct(
   const answer = toldBy(observation);
   if (answer === undefined) {
     const certainlyNone = observation.answer !== undefined && observation.answer.status < 500;
+    if (reads || certainlyNone || key?.decided === true) return undefined;
     const to = effectMs === undefined ? undefined : sent + effectMs;
-    return reads || certainlyNone ? undefined : { ...effect, to, cut: effect };
+    const mayBeNoted = { ...request, refusalMatters: key?.matters };
+    const maybe = { ...effect, apply: (state: GiftState) => apply(world, state, mayBeNoted).map((one) => one.state) };
+    return { ...maybe, to, cut: maybe };
   }
   if (reads && mayBeStale(sent, answered ?? Infinity)) return undefined;
   // Another request with the key was running; `keys.ts` holds that there was one.

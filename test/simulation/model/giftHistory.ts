@@ -72,8 +72,10 @@ function checkGift(world: GiftWorld, acts: readonly GiftAct[]): Finding[] {
   if (verdict.kind === 'ok') return [];
   const { id, product, buyer, receiver } = world.gift;
   const subject = `gift ${id} (${product.id}, bought by ${buyer} for ${JSON.stringify(receiver)})`;
-  if (verdict.kind === 'undecided')
-    return [{ rule: 'undecided', text: `${subject}: ${acts.length} acts, no order found in ${verdict.steps} steps` }];
+  if (verdict.kind === 'undecided') {
+    const text = explain(`${subject}, ${verdict.steps} steps`, { acts, stuck: verdict.stuck }, showState);
+    return [{ rule: 'undecided', text }];
+  }
   const small = smallest(initial, acts, cutAct) ?? { acts, stuck: verdict.stuck };
   return [{ rule: 'linearizable', text: explain(subject, small, showState) }];
 }

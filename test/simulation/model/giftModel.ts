@@ -66,6 +66,8 @@ export interface GiftRequest<O extends GiftOperation = GiftOperation> {
   readonly keyInProgress?: boolean;
   /** Whether any other request has its key or looks it up. Else the state need not note its outcome. */
   readonly keyIsShared?: boolean;
+  /** Whether any answer depends on what its key keeps. Else the state need not note an outcome that changes nothing. */
+  readonly refusalMatters?: boolean | undefined;
 }
 
 /** @returns the state after what happened; `undefined` where it can't happen in this state */
@@ -118,7 +120,7 @@ export function apply(world: GiftWorld, state: GiftState, request: GiftRequest):
 /** A request with a key is decided once, and its outcome is replayed (docs/api/conventions.md#idempotency-keys). */
 function once(
   state: GiftState,
-  { client, operation, keyIsShared = true }: GiftRequest,
+  { client, operation, keyIsShared = true, refusalMatters = true }: GiftRequest,
   decide: () => readonly Possible[],
 ): readonly Possible[] {
   const key = 'key' in operation ? operation.key : undefined;
@@ -128,7 +130,7 @@ function once(
   const known = state.kept[scope];
   if (known !== undefined) return [refused(state, known.request === body ? replayed(known.answer) : KEY_REUSED)];
   return decide().map((one) => {
-    if (!one.kept) return one;
+    if (!one.kept || (one.state === state && !refusalMatters)) return one;
     const kept = { ...one.state.kept, [scope]: { request: body, answer: one.answer } };
     return { ...one, state: { ...one.state, kept } };
   });

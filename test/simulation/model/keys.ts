@@ -20,6 +20,33 @@ const keeps = (observation: Observation): boolean => {
   return answer.status < 400 || ERRORS.get(answer.headers['error-code'] ?? '')?.kept === true;
 };
 
+/** What a history shows of an idempotency key. */
+export interface SeenKey {
+  /** Number of requests that have it or look it up. */
+  requests: number;
+  /** Whether an answer is the first one of an outcome that the key keeps: no other request with it was decided. */
+  decided: boolean;
+  /** Whether an answer depends on what the key keeps: a replay, a refusal for another body, a look-up. */
+  matters: boolean;
+}
+
+export function seenKeys(history: History): Map<string, SeenKey> {
+  const keys = new Map<string, SeenKey>();
+  for (const observation of history) {
+    const { client, operation, answer } = observation;
+    const lookedUp = operation.kind === 'lookUpKey' ? `${client} redeem ${operation.gift} ${operation.of}` : undefined;
+    const scope = lookedUp ?? scopeOf(observation);
+    if (scope === undefined) continue;
+    const key = keys.get(scope) ?? { requests: 0, decided: false, matters: false };
+    keys.set(scope, key);
+    const replayed = answer?.headers['idempotent-replayed'] !== undefined;
+    key.requests += 1;
+    key.decided ||= lookedUp === undefined && !replayed && keeps(observation);
+    key.matters ||= lookedUp !== undefined || replayed || answer?.headers['error-code'] === 'idempotency_key_reused';
+  }
+  return keys;
+}
+
 /** Findings about keys. */
 export function checkKeys(history: History, leeway: Leeway): Finding[] {
   const scopes = new Map<string, Observation[]>();

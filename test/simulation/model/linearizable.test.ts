@@ -80,7 +80,7 @@ function bySomeOrder(state: number, acts: readonly Act<number>[]): boolean {
 
 test('gives up after so many steps, and says so', () => {
   const acts = Array.from({ length: 14 }, (_, index) => set(index, 1, 100));
-  assert.deepEqual(linearize(0, [...acts, read(99, 101, 102)], 50), { kind: 'undecided', steps: 50 });
+  assert.equal(linearize(0, [...acts, read(99, 101, 102)], 50).kind, 'undecided');
 });
 
 test('shows the smallest part that is wrong', () => {

@@ -34,7 +34,7 @@ export type Verdict<S> =
   | { readonly kind: 'ok' }
   | { readonly kind: 'wrong'; readonly stuck: Stuck<S> }
   /** The search was ended after `steps` steps. */
-  | { readonly kind: 'undecided'; readonly steps: number };
+  | { readonly kind: 'undecided'; readonly steps: number; readonly stuck: Stuck<S> };
 
 /** Steps after which a search gives up. */
 export const MOST_STEPS = 200_000;
@@ -45,7 +45,7 @@ const MOST_STEPS_OF_PART = 20_000;
 export function linearize<S>(initial: S, acts: readonly Act<S>[], mostSteps = MOST_STEPS): Verdict<S> {
   const search = new Search(initial, acts, mostSteps);
   if (search.from(initial, 0n)) return { kind: 'ok' };
-  if (search.ended) return { kind: 'undecided', steps: search.steps };
+  if (search.ended) return { kind: 'undecided', steps: search.steps, stuck: search.furthest };
   return { kind: 'wrong', stuck: search.furthest };
 }
 
