@@ -1,12 +1,13 @@
 /**
  * Runs the service under one seed or several, and says what happened:
- * `npm run simulate -- --seed 7 [--seeds 20] [--minutes 5] [--log] [--entries]`. It exits with 1 where a seed has a
+ * `npm run simulate -- --seed 7 [--seeds 20] [--minutes 5] [--shrink] [--log] [--entries]`. It exits with 1 where a seed has a
  * finding, and where no seed of many meets a state that they should reach (`knownMarks.ts`).
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { missingMarks } from './knownMarks.js';
 import { runSeeds } from './manySeeds.js';
+import { tellShrunk } from './shrunkRun.js';
 import { type Counts, reportOf, type SeedReport, sumOf } from './seedReport.js';
 
 const { values } = parseArgs({
@@ -19,6 +20,8 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '5' },
     /** Seeds that run at once. */
     processes: { type: 'string', default: String(availableParallelism()) },
+    /** Cuts the run down to what its first finding needs. */
+    shrink: { type: 'boolean', default: false },
     /** Prints the service's log. */
     log: { type: 'boolean', default: false },
     /** Prints each entry. */
@@ -91,4 +94,5 @@ async function runMany(count: number): Promise<void> {
 }
 
 const count = Number(values.seeds);
-await (count === 1 ? runOne() : runMany(count));
+if (values.shrink) for (const line of await tellShrunk(seed, forMs)) print(line);
+else await (count === 1 ? runOne() : runMany(count));

@@ -17,7 +17,7 @@ import { firstImport } from './service/firstImport.js';
 import { interlude } from './service/interludes.js';
 import { type Member, SKEW_MS, startMember } from './service/member.js';
 import { startNemesis } from './service/nemesis.js';
-import { recover } from './service/recovery.js';
+import { recover, settle } from './service/recovery.js';
 import { drawnTopology } from './service/topology.js';
 import { SIMULATED_HASHING } from './service/passwords.js';
 import { openSimulation, perform, type SimulationOptions } from './world/simulatedWorld.js';
@@ -26,6 +26,10 @@ import type { Simulation } from './world/simulation.js';
 export interface RunOptions extends SimulationOptions {
   /** Virtual ms in which clients act. */
   readonly forMs: number;
+  /** Most clients; as many are drawn, or fewer. */
+  readonly mostClients?: number;
+  /** Whether something may happen in the middle of the run. Default: it may. */
+  readonly interludes?: boolean;
   /** Receives the lines of the service's log. */
   readonly onLine?: (line: string) => void;
 }
@@ -39,7 +43,7 @@ export interface Run {
   readonly findings: readonly Finding[];
 }
 
-const MOST_CLIENTS = 6;
+export const MOST_CLIENTS = 6;
 /** Share of runs without desks: totals and lists then hold nothing but what clients did. */
 const ALONE = 0.4;
 /** Clocks of two processes differ by as much at most. */
@@ -53,7 +57,13 @@ const QUIET_MS = 30_000;
 const READ_MS = 600_000;
 
 /** Runs the service under one seed. @throws SimulationError */
-export async function simulate({ forMs, onLine = () => undefined, ...options }: RunOptions): Promise<Run> {
+export async function simulate({
+  forMs,
+  mostClients = MOST_CLIENTS,
+  interludes = true,
+  onLine = () => undefined,
+  ...options
+}: RunOptions): Promise<Run> {
   const simulation = openSimulation(options);
   const former = replaceHashing(SIMULATED_HASHING);
   const cluster = openCluster(simulation);
@@ -68,18 +78,19 @@ export async function simulate({ forMs, onLine = () => undefined, ...options }: 
     const members = drawnTopology(chance).map((place) => startMember(cluster, { ...place, onLine: note }));
     await simulation.run(READY_MS, () => members.every((member) => member.started()));
     const fronts = members.filter(({ roles }) => roles.includes('api'));
-    const crowd = openCrowd(simulation, { members: fronts, clients: 1 + chance.integer(MOST_CLIENTS) });
+    const clients = Math.min(mostClients, 1 + chance.integer(MOST_CLIENTS));
+    const crowd = openCrowd(simulation, { members: fronts, clients });
     const operators = openOperators(simulation, fronts);
     const subscriber = openSubscriber(simulation, fronts, cluster.receivers);
     await subscriber.subscribe();
     const alone = chance.happens(ALONE);
     const actors = [crowd, operators, ...(alone ? [] : [openDesks(simulation, fronts)])];
     await acting(cluster, { members, actors, forMs: forMs / 2 });
-    const happened = await interlude(cluster, { members, crowd });
+    const happened = interludes ? await interlude(cluster, { members, crowd }) : undefined;
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     await recover(cluster, members);
     await perform(simulation, crowd.reader.process, 'take up all', crowd.takeUpAll, READ_MS);
-    await simulation.run(simulation.ms() + QUIET_MS);
+    await settle(cluster, members, { leastMs: 0, mostMs: QUIET_MS });
     const quietFrom = simulation.now();
     await perform(simulation, crowd.reader.process, 'read all', crowd.readAll, READ_MS);
     const { installation } = crowd;

@@ -40,6 +40,8 @@ const INTERLUDES: readonly Interlude[] = [
   },
 ];
 
+export const INTERLUDE_NAMES: readonly string[] = INTERLUDES.map(({ name }) => name);
+
 /** Ends all processes, lets something happen, and starts them again. @returns its name; `undefined`: nothing happens */
 export async function interlude(
   cluster: Cluster,

@@ -21,17 +21,27 @@ const QUIET_MS = 10_000;
  * most runs are short. What is not done by then the checks find.
  */
 export async function recover(cluster: Cluster, members: readonly Member[]): Promise<void> {
-  const { simulation, log } = cluster;
+  const { simulation } = cluster;
   simulation.faults.stop();
   simulation.outages.end();
   for (const member of members) member.process().thaw();
-  const began = simulation.ms();
   const late = [...simulation.faults.counts().keys()].some((name) => name.endsWith(LATE_CALL));
-  await simulation.run(began + (late ? LEAST_WITH_LATE_MS : LEAST_MS) - QUIET_MS);
-  for (let before = -1; simulation.ms() < began + MOST_MS;) {
+  await settle(cluster, members, { leastMs: late ? LEAST_WITH_LATE_MS : LEAST_MS, mostMs: MOST_MS });
+}
+
+/** Lets the service work for some time, which ends early once there is nothing more to do. */
+export async function settle(
+  cluster: Cluster,
+  members: readonly Member[],
+  { leastMs, mostMs }: { readonly leastMs: number; readonly mostMs: number },
+): Promise<void> {
+  const { simulation, log } = cluster;
+  const began = simulation.ms();
+  await simulation.run(began + Math.max(0, leastMs - QUIET_MS));
+  for (let before = -1; simulation.ms() < began + mostMs;) {
     if (before === log.stored.length && isDone(cluster, members)) return;
     before = log.stored.length;
-    await simulation.run(Math.min(simulation.ms() + QUIET_MS, began + MOST_MS));
+    await simulation.run(Math.min(simulation.ms() + QUIET_MS, began + mostMs));
   }
 }
 
