@@ -105,7 +105,7 @@ export function apply(world: GiftWorld, state: GiftState, request: GiftRequest):
     case 'getVoucher':
       return read(voucherLookedUp(world, state, user));
     case 'redeem':
-      return once(state, request, () => [redeem(world, state, user, operation)]);
+      return once(state, request, () => redeem(world, state, user, operation));
     case 'unredeem':
       return once(state, request, () => [unredeem(world, state, user, operation)]);
     case 'claim':
@@ -136,19 +136,22 @@ function once(
   });
 }
 
+const VOIDED = error(422, 'Redemption voided.');
+
 const keyScope = (client: string, route: string, key: string): string => `${client} ${route} ${key}`;
 
-function redeem(world: GiftWorld, state: GiftState, user: User, { location, key }: Redeem): Possible {
+function redeem(world: GiftWorld, state: GiftState, user: User, { location, key }: Redeem): Possible[] {
   const { gift, installation } = world;
   const asOwner = user.id === ownerOf(state, gift);
-  if (!asOwner && !redeemsForMerchant(user, gift)) return refused(state, CANNOT_REDEEM);
+  if (!asOwner && !redeemsForMerchant(user, gift)) return [refused(state, CANNOT_REDEEM)];
+  const isVoid = key !== undefined && state.voids.includes(`${user.id} ${key}`);
   const merchant = installation.locations.get(location);
   if (merchant === undefined || (!asOwner && merchant !== user.merchant))
-    return refused(state, error(422, 'Invalid location.'));
-  if (key !== undefined && state.voids.includes(`${user.id} ${key}`))
-    return refused(state, error(422, 'Redemption voided.'));
+    // A cancelled key is refused for good, and a location is checked before the state: the contract has no order of them.
+    return [refused(state, error(422, 'Invalid location.')), ...(isVoid ? [refused(state, VOIDED)] : [])];
+  if (isVoid) return [refused(state, VOIDED)];
   const why = unusable(state);
-  if (why !== undefined) return refused(state, why);
+  if (why !== undefined) return [refused(state, why)];
   const number = state.redemptions.length;
   const made: Redemption = {
     id: `?${number}.id`,
@@ -166,7 +169,7 @@ function redeem(world: GiftWorld, state: GiftState, user: User, { location, key 
     { redemption_id: made.id, location_id: location },
     { merchant: installation.locations.get(location) },
   );
-  return done(next, first(201, { data: shownRedemption(made, gift) }));
+  return [done(next, first(201, { data: shownRedemption(made, gift) }))];
 }
 
 function unredeem(world: GiftWorld, state: GiftState, user: User, operation: Unredeem): Possible {

@@ -62,6 +62,8 @@ test('books an accepted refund once, and no other', () => {
   );
   booked(CHARGE, REFUND).explained(BOUGHT, lost('sue', refund, 20));
   booked(CHARGE).explained(BOUGHT, lost('sue', refund, 20));
+  const started = { status: 202, body: { data: { id: 'f1', status: 'started', gift_ids: ['g1'], amount: 350 } } };
+  booked(CHARGE, REFUND).explained(BOUGHT, seen('sue', refund, [20, 30], started));
   booked(CHARGE, REFUND).wrong(
     [BOUGHT, seen('sue', refund, [20, 30], refusal('nothing_to_refund'))],
     /no request explains/,

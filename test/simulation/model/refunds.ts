@@ -35,8 +35,10 @@ export function refundsOf(history: History): KnownRefund[] {
     if (first === undefined || first.operation.kind !== 'refund') return [];
     const { transaction, gifts: requested } = first.operation;
     const told = some.find((one) => toldBy(one)?.status === 200);
-    // Each of them was refused, for certain.
-    if (told === undefined && some.every((one) => one.answer !== undefined && one.answer.status < 500)) return [];
+    // 202: it is still in progress.
+    const isRefused = ({ answer }: Observation): boolean =>
+      answer !== undefined && answer.status >= 400 && answer.status < 500;
+    if (told === undefined && some.every(isRefused)) return [];
     const body = told?.answer?.body;
     return [
       {
