@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { CHARGE_PREFIX } from '../../src/providers/payments/simulated.js';
+import { checkEvidence } from './checks/evidence.js';
 import { checkGifts } from './checks/gifts.js';
 import { checkLog } from './checks/log.js';
 import { checkMoney } from './checks/money.js';
@@ -113,6 +114,20 @@ test('finds a document that is not as the log says', async ({ run }) => {
   assert.match(texts(await checkReadModels(run.cluster)), /^gifts has 1 other documents/);
   row.body = before;
   assert.deepEqual(await checkReadModels(run.cluster), []);
+});
+
+test('finds a log that is not what was signed, and one whose end has no head', async ({ run: { cluster } }) => {
+  const stored = cluster.log.stored as StoredEvent[];
+  const index = stored.findIndex(({ type }) => type === 'GiftRedeemed');
+  const event = stored[index];
+  assert.ok(event !== undefined);
+  stored[index] = { ...event, data: event.data.replace('"value":', '"value":1') };
+  assert.match(texts(await checkEvidence(cluster)), /altered/);
+  stored[index] = event;
+  // A run removes its tiles at its end.
+  assert.match(texts(await checkEvidence(cluster)), /have no proofs/);
+  cluster.log.append('gift-late', [{ ...event, id: 'late' }], 'none');
+  assert.match(texts(await checkEvidence(cluster)), /no head covers GiftRedeemed/);
 });
 
 test.run();

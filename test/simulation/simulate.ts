@@ -1,5 +1,6 @@
 /** One run of the whole service in a simulated world. */
 import { replaceHashing } from '../../src/lib/passwordHash.js';
+import { checkEvidence } from './checks/evidence.js';
 import { checkGifts } from './checks/gifts.js';
 import { checkLog } from './checks/log.js';
 import { bookedBy, checkMoney } from './checks/money.js';
@@ -53,6 +54,8 @@ const ANSWERS_LOST_MS = 30_000;
 const READY_MS = 300_000;
 /** Virtual ms from the last write until read models show everything. */
 const QUIET_MS = 30_000;
+/** Virtual ms in which a head is signed over all that the log holds. */
+const SIGNED_MS = 60_000;
 /** Virtual ms in which clients must then be able to read everything. */
 const READ_MS = 600_000;
 
@@ -94,19 +97,21 @@ export async function simulate({
     const quietFrom = simulation.now();
     await perform(simulation, crowd.reader.process, 'read all', crowd.readAll, READ_MS);
     const { installation } = crowd;
+    const seen = [...operators.findings(), ...(await subscriber.findings())];
+    await simulation.run(simulation.ms() + SIGNED_MS);
     const findings = [
       ...check(crowd.history(), {
         installation,
         leeway: { ...leewayOf(simulation), quietFrom },
         ...(alone ? { alone, ledger: bookedBy(cluster.ledger) } : {}),
       }),
-      ...operators.findings(),
-      ...(await subscriber.findings()),
+      ...seen,
       ...checkLog(cluster.log),
       ...checkMoney(cluster.log, cluster.ledger),
       ...checkGifts(cluster.log),
       ...checkParked(cluster.log, happened === 'days pass'),
       ...(await checkReadModels(cluster)),
+      ...(await checkEvidence(cluster)),
     ];
     return { simulation, cluster, members, history: crowd.history(), findings };
   } finally {

@@ -1,0 +1,69 @@
+/** The tree, its signed heads and the proofs of events are of the log, as `gift audit verify` and any stranger verify it. */
+import {
+  checkProof,
+  EvidenceError,
+  noteVerifier,
+  openTileFolder,
+  proveEvents,
+  type TileFolder,
+  verifierKeys,
+  verifyLog,
+} from '../../../src/ops/evidence/index.js';
+import type { EventStore, RecordedEvent } from '../../../src/ports/eventStore.js';
+import { findSealKeys } from '../../../src/service/keys.js';
+import { treeDir } from '../../../src/service/tree.js';
+import { openSimulatedEvents } from '../engines/eventStore.js';
+import type { Finding } from '../model/finding.js';
+import type { Cluster } from '../service/cluster.js';
+import { IMMEDIATE } from '../world/link.js';
+import { startProcess } from '../world/simulatedProcess.js';
+import { perform } from '../world/simulatedWorld.js';
+
+/** Proofs of so many events, spread over the log. */
+const PROOFS = 20;
+const MOST_LINES = 12;
+const HEAD = 'TreeHeadSigned';
+
+/** To be called once the log has rested for longer than heads take to be signed. */
+export async function checkEvidence({ simulation, log, config }: Cluster): Promise<Finding[]> {
+  const settings = config('projector');
+  const keys = findSealKeys(settings) ?? [];
+  const trees = treeDir(settings);
+  const auditor = startProcess(simulation, { name: 'auditor' });
+  return perform(simulation, auditor, 'verify the evidence', async () => {
+    const stored = openSimulatedEvents(log, IMMEDIATE);
+    const folder = openTileFolder(trees, stored.logId);
+    const { report, lines } = await verifyLog({ stored, folder, keys }, { trees });
+    if (!report.agrees) return [finding(...lines)];
+    const behind = log.stored.slice(report.agreed_size).find(({ type }) => type !== HEAD);
+    return [
+      ...(behind === undefined ? [] : [finding(`no head covers ${behind.type} at ${behind.position}`)]),
+      ...(await checkProofs(stored, folder, keys)),
+    ];
+  });
+}
+
+const finding = (...lines: readonly string[]): Finding => ({
+  rule: 'evidence',
+  text: lines.slice(0, MOST_LINES).join('\n'),
+});
+
+/** Whole events, and the same ones with all hidden that can be. */
+async function checkProofs(stored: EventStore, folder: TileFolder, keys: readonly string[]): Promise<Finding[]> {
+  const verifiers = ((await verifierKeys(stored, keys)) ?? []).map(noteVerifier);
+  const events: RecordedEvent[] = [];
+  for await (const batch of stored.readAll(undefined)) events.push(...batch.events);
+  const step = Math.ceil(events.length / PROOFS);
+  const some = events.filter(({ type }, index) => index % step === 0 && type !== HEAD);
+  try {
+    for (const isShown of [true, false]) {
+      const proven = await proveEvents({ stored, folder }, some, () => ({ field: () => isShown, metadata: isShown }));
+      if (proven?.events.length !== some.length) return [finding(`${some.length} events have no proofs`)];
+      checkProof(JSON.stringify(proven.file), { log: verifiers, witnesses: [] });
+    }
+  } catch (error) {
+    if (error instanceof EvidenceError) return [finding(`a proof does not verify: ${error.message}`)];
+    throw error;
+  }
+  return [];
+}
