@@ -5,8 +5,8 @@ import { parsePhoneNumberFromString } from 'libphonenumber-js/max';
 
 /** Zones where neither tells: numbers without a country count as British, too (docs/api/purchases.md#phone-numbers). */
 const DEFAULT_ZONES = ['Europe/London'];
-const DAY_MINUTES = 24 * 60;
 const MINUTE_MS = 60_000;
+const DAY_MINUTES = 24 * 60;
 
 /** Hours of a day, in minutes after midnight; `to` is excluded. */
 export interface Hours {
@@ -34,14 +34,14 @@ export function zonesOf({
 
 /** Region of a locale such as `en-GB` or `en_GB`. */
 function regionOf(locale: string | null): string | undefined {
-  return /^[a-z]{2,3}(?:[-_][a-z]{4})?[-_]([a-z]{2})$/i.exec(locale ?? '')?.[1]?.toUpperCase();
+  return /^[a-z]{2,3}(?:[-_][a-z]{4})?[-_]([a-z]{2})$/i.exec(locale ?? '')?.[1];
 }
 
 function zonesIn(country: string | undefined): readonly string[] | undefined {
   if (country === undefined) return undefined;
   const locale = new Intl.Locale(`und-${country}`) as LocaleZones;
-  const zones = locale.getTimeZones?.() ?? locale.timeZones ?? [];
-  return zones.length === 0 ? undefined : zones;
+  const zones = locale.getTimeZones?.() ?? locale.timeZones;
+  return zones?.length === 0 ? undefined : zones;
 }
 
 /** TypeScript declares neither member yet. Node 20 has only the property, Node 26 only the method. */
@@ -52,22 +52,25 @@ interface LocaleZones {
 
 /** @returns the day, within these hours in each zone; `undefined`: it is too early or too late in one of them */
 export function dayWithin(zones: readonly string[], { from, to }: Hours, now: string): LocalDay | undefined {
-  const times = zones.map((zone) => localTime(zone, now)).sort((one, other) => one.ahead - other.ahead);
-  const [first, last] = [times[0], times.at(-1)];
-  if (first === undefined || last === undefined) return undefined;
+  const times = zones.map((zone) => localTime(zone, now)).sort((one, other) => one.clock - other.clock);
+  const clocks = times.map(({ clock }) => clock);
   // Where no time is within the hours of all zones of a country, only its middle zone counts.
-  const checked = last.ahead - first.ahead < to - from ? times : [times[Math.floor(times.length / 2)] ?? first];
-  if (!checked.every(({ minutes }) => minutes >= from && minutes < to)) return undefined;
-  const latest = checked.at(-1) ?? first;
-  const until = Math.floor(Date.parse(now) / MINUTE_MS) + to - latest.minutes;
+  const middle = Math.floor(times.length / 2);
+  const checked = Math.max(...clocks) - Math.min(...clocks) < to - from ? times : times.slice(middle, middle + 1);
+  const latest = checked.at(-1);
+  if (latest === undefined || !checked.every(({ minutes }) => minutes >= from && minutes < to)) return undefined;
+  // With long hours it may be the evening in one zone and the next morning in another: the evening ends first.
+  const left = to - Math.max(...checked.map(({ minutes }) => minutes));
+  const until = Math.floor(Date.parse(now) / MINUTE_MS) + left;
   return { day: latest.day, until: new Date(until * MINUTE_MS).toISOString() };
 }
 
 interface LocalTime {
   readonly day: string;
+  /** Minutes since midnight. */
   readonly minutes: number;
-  /** Minutes by which the zone is ahead of UTC. */
-  readonly ahead: number;
+  /** Minutes since 1970 that the clocks of the zone show. */
+  readonly clock: number;
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -82,10 +85,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 
 function localTime(zone: string, now: string): LocalTime {
   // The formatted time is like `2027-03-01 09:00`.
-  const [day = '', time = ''] = formatOf(zone).format(Date.parse(now)).split(' ');
-  const [hour = 0, minute = 0] = time.split(':').map(Number);
-  const minutes = hour * 60 + minute;
-  const days = Math.round((Date.parse(day) - Date.parse(now.slice(0, 10))) / (DAY_MINUTES * MINUTE_MS));
-  const utc = Number(now.slice(11, 13)) * 60 + Number(now.slice(14, 16));
-  return { day, minutes, ahead: days * DAY_MINUTES + minutes - utc };
+  const text = formatOf(zone).format(Date.parse(now));
+  const clock = Date.parse(`${text}Z`) / MINUTE_MS;
+  return { day: text.slice(0, 10), minutes: clock % DAY_MINUTES, clock };
 }
