@@ -88,30 +88,63 @@ async function coverageOf(copy, files) {
   return found;
 }
 
-/** Runs each mutant. @returns those that live */
+/** Whether one of these files fails with the mutant on, in a process that it has to itself from its start. */
+async function killedAlone(copy, files, id) {
+  const tests = await startTests(copy, files, id);
+  const killed = !tests.alive() || ((await tests.ask({ mutant: id, files }))?.killed ?? true);
+  tests.end();
+  return killed;
+}
+
+/**
+ * Runs the mutants of one file, by these tests of each. A mutant that lives runs again alone, since another may have
+ * left behind what hides it, as in a cache; so does each one where a test fails without a mutant after all ran.
+ * @returns those that live
+ */
+async function survivorsOf(copy, mutants, files) {
+  const reasons = explained();
+  const shared = new Set();
+  const all = [...new Set(mutants.flatMap(({ tests }) => tests))];
+  let running;
+  for (const { id, tests, atLoad } of mutants) {
+    if (tests.length === 0 || atLoad) continue;
+    if (running?.alive() !== true) running = await startTests(copy, files);
+    if (!running.alive() || ((await running.ask({ mutant: id, files: tests }))?.killed ?? true)) shared.add(id);
+  }
+  const clean = running?.alive() !== true || (await running.ask({ mutant: null, files: all }))?.covered !== undefined;
+  running?.end();
+  const alive = [];
+  for (const mutant of mutants) {
+    const { id, tests } = mutant;
+    if (clean && shared.has(id)) continue;
+    const hopeless = tests.length === 0 || reasons.has(describe(mutant));
+    if (hopeless || !(await killedAlone(copy, tests, id))) alive.push(mutant);
+  }
+  return alive;
+}
+
+/** @returns the mutants that no test kills */
 async function survivors(copy, mutants, files) {
   const { covered, static: early } = await coverageOf(copy, files);
   const coveredBy = new Map();
   for (const [file, ids] of Object.entries(covered))
     for (const id of ids) coveredBy.set(id, [...(coveredBy.get(id) ?? []), file]);
+  // What runs while files are loaded runs once: such a mutant always runs alone.
   const atLoad = new Set(early);
+  const all = mutants.map((one) => ({
+    ...one,
+    tests: coveredBy.get(one.id) ?? (atLoad.has(one.id) ? files : []),
+    atLoad: atLoad.has(one.id),
+  }));
   const alive = [];
-  let tests;
-  for (const { id, ...mutant } of mutants) {
-    const own = coveredBy.get(id) ?? (atLoad.has(id) ? files : []);
-    // What runs while files are loaded runs once: such a mutant has a process of its own.
-    if (atLoad.has(id)) tests?.end();
-    if (atLoad.has(id) || tests?.alive() !== true)
-      tests = await startTests(copy, files, atLoad.has(id) ? id : undefined);
-    const killed =
-      own.length > 0 && (!tests.alive() || ((await tests.ask({ mutant: id, files: own }))?.killed ?? true));
-    if (atLoad.has(id)) tests.end();
-    if (!killed) alive.push({ ...mutant, tested: own.length > 0 });
-  }
-  // A mutant must leave nothing behind, or those after it prove nothing.
-  if (tests?.alive() === true && (await tests.ask({ mutant: null, files }))?.covered === undefined)
-    throw new Error('the tests fail without a mutant after they ran with all');
-  tests?.end();
+  for (const name of new Set(all.map(({ fileName }) => fileName)))
+    alive.push(
+      ...(await survivorsOf(
+        copy,
+        all.filter(({ fileName }) => fileName === name),
+        files,
+      )),
+    );
   return alive;
 }
 
@@ -141,7 +174,7 @@ async function main() {
   const unexplained = alive.filter((mutant) => !reasons.has(describe(mutant)));
   for (const mutant of unexplained)
     console.log(
-      `${describe(mutant)} (line ${mutant.location.start.line + 1}${mutant.tested ? '' : ', no test runs it'})`,
+      `${describe(mutant)} (line ${mutant.location.start.line + 1}${mutant.tests.length > 0 ? '' : ', no test runs it'})`,
     );
   const killed = mutants.length - alive.length;
   const share = ((100 * killed) / mutants.length).toFixed(1);
