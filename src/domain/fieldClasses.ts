@@ -193,5 +193,5 @@ const OF_OTHERS = ['sender_id', 'receiver', 'receivers', 'gift_ids', 'kept', 're
 export function fieldsApart(): readonly string[] {
   const classes: readonly FieldClasses[] = Object.values(FIELD_CLASSES);
   const paths = classes.flatMap(({ secret, personal }) => [...secret, ...personal]);
-  return [...new Set([...OF_OTHERS, ...paths.map((path) => /^\w+/.exec(path)?.[0] ?? path)])].toSorted();
+  return [...new Set([...OF_OTHERS, ...paths.map((path) => path.replace(/\W.*/, ''))])].toSorted();
 }

@@ -40,13 +40,13 @@ const FULL_WIDTH_OFFSET = 0xfee0;
  * matter; O is read as 0, I and L as 1 (Crockford).
  */
 function lettersIn(text: string): string | undefined {
-  if (text.length === 16 && SHORTCODE.test(text)) return text;
+  if (SHORTCODE.test(text)) return text;
   if (text.length > MOST_TYPED) return undefined;
   const letters = text
     .replaceAll(FULL_WIDTH, (letter) => String.fromCharCode(letter.charCodeAt(0) - FULL_WIDTH_OFFSET))
     .replaceAll(BETWEEN_LETTERS, '');
   // Checked before `toUpperCase`, which turns some letters outside ASCII into ASCII ones.
-  if (!/^[0-9a-z]{16}$/i.test(letters)) return undefined;
+  if (/[^0-9a-z]/i.test(letters)) return undefined;
   const read = letters.toUpperCase().replaceAll('O', '0').replaceAll(/[IL]/g, '1');
   return SHORTCODE.test(read) ? read : undefined;
 }
@@ -60,7 +60,7 @@ export interface Shortcodes {
 /** A balanced Feistel network, whose round function is AES-128: a library's FF1 takes ten times as long. */
 export function shortcodesUnder(hash: KeyedHash): Shortcodes {
   const key = Buffer.from(hash('shortcode', ''), 'base64url');
-  const cipher = createCipheriv('aes-128-ecb', key, null).setAutoPadding(false);
+  const cipher = createCipheriv('aes-128-ecb', key, null);
   const block = Buffer.alloc(16);
   /** Permutes the words in place; each half of the network is two words. */
   const permute = (words: Words, rounds: readonly number[]): Words => {

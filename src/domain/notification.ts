@@ -178,9 +178,7 @@ function occasionsOf(
   const latest = given.at(-1);
   const state = fold(giftAggregate, gift);
   const blocked = state.status !== 'none' && isBlocked(state);
-  const blockedBefore = new Set(
-    notification.flatMap((event) => (isForBlock(event) && 'asked_by' in event.data ? [event.data.asked_by] : [])),
-  );
+  const blockedBefore = new Set(notification.filter(isForBlock).map(({ data }) => data.asked_by));
   const requested = notification.flatMap((event): Occasion[] => {
     if (event.type !== 'NotificationRequested') return [];
     const { id, position, data } = event;
@@ -247,7 +245,7 @@ function attemptsOf(
   return attempts;
 }
 
-const isForBlock = (event: NotificationEvent): boolean =>
+const isForBlock = <E extends NotificationEvent>(event: E): event is E & NotificationFailed =>
   event.type === 'NotificationFailed' && event.data.cause === POSTPONED;
 
 // Decisions
@@ -258,7 +256,7 @@ export function failDelivery(
   failed: NotificationUndelivered['data'],
 ): NotificationUndelivered[] | undefined {
   const about = history.filter((event) => 'message_id' in event.data && event.data.message_id === failed.message_id);
-  if (!about.some(({ type }) => type === 'NotificationSent' || type === 'ReminderSent')) return undefined;
+  if (about.length === 0) return undefined;
   return about.some(({ type }) => type === 'NotificationUndelivered')
     ? []
     : [{ type: 'NotificationUndelivered', data: failed }];
@@ -270,9 +268,7 @@ export function failAttempt(
   number: number,
   cause: string,
 ): NotificationFailed[] {
-  const last = history.findLast(
-    ({ type, data }) => type !== 'NotificationRequested' && 'attempt' in data && data.attempt === number,
-  );
+  const last = history.findLast(({ data }) => 'attempt' in data && data.attempt === number);
   if (last?.type !== 'NotificationStarted') return [];
   const { attempt, asked_by } = last.data;
   return [{ type: 'NotificationFailed', data: { cause, attempt, asked_by } }];

@@ -19,7 +19,7 @@ export function changedTypes(upcasters: Upcasters = UPCASTERS): ReadonlyMap<stri
 /** Schema version for an event's metadata; without a field for version 1. */
 export function schemaNote(type: string, upcasters: Upcasters = UPCASTERS): { readonly schema?: number } {
   const steps = Object.hasOwn(upcasters, type) ? upcasters[type as keyof Upcasters] : undefined;
-  return steps === undefined || steps.length === 0 ? {} : { schema: steps.length + 1 };
+  return steps === undefined ? {} : { schema: steps.length + 1 };
 }
 
 /**

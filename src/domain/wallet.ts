@@ -96,7 +96,7 @@ export function leftOf(state: Wallet, transactionId: string): number {
   let left = 0;
   for (let one = state.decided; one !== undefined; one = one.earlier) {
     if (one.kind === 'debited' && one.id === transactionId) return left + one.amount;
-    if (one.kind === 'credited' && one.of === transactionId) left -= one.amount;
+    if (one.of === transactionId) left -= one.amount;
   }
   return 0;
 }

@@ -18,10 +18,9 @@ export function webhookUrlFault(text: string, rules: AddressRules): string | und
   const schemes = rules.privateAddresses ? ['https://', 'http://'] : ['https://'];
   if (!schemes.some((scheme) => text.toLowerCase().startsWith(scheme) && text.charAt(scheme.length) !== '/'))
     return `must begin with ${schemes.join(' or ')} and a host`;
-  const { hostname, username, password } = new URL(text);
-  if (username !== '' || password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) return 'must not have a user or password';
+  if (/^[^/]*\/\/[^/?#]*@/.test(text)) return 'must not have a user or password';
   if (text.includes('#')) return 'must not have a fragment';
-  const address = literalAddress(hostname);
+  const address = literalAddress(new URL(text).hostname);
   return address === undefined || allowedAddresses(rules)(address) ? undefined : 'must be a public address';
 }
 

@@ -67,6 +67,11 @@ test('JSON values are the same when JSON writes the same, whatever the order of 
     [{ a: 1 }, { b: 1 }],
     [{ a: 1 }, { a: 1, b: 1 }],
     [{ a: null }, { a: false }],
+    [{}, 5],
+    [5, {}],
+    [{}, ''],
+    [[], { length: 0 }],
+    [{ length: 0 }, []],
   ]) {
     assert.not(sameJson(left, right), JSON.stringify([left, right]));
   }

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { ACCOUNT_KINDS } from '../../src/domain/account.js';
 import { CATALOGUE_KINDS } from '../../src/domain/catalogue.js';
 import { entryEventTypes } from '../../src/domain/entry.js';
-import { FIELD_CLASSES, type UnlistedSecret } from '../../src/domain/fieldClasses.js';
+import { FIELD_CLASSES, fieldsApart, type UnlistedSecret } from '../../src/domain/fieldClasses.js';
 
 const folder = fileURLToPath(new URL('../../../src/domain/', import.meta.url));
 const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -38,6 +38,22 @@ test('no field is both secret and personal', () => {
       type,
     );
   }
+});
+
+test('a proof may hide each field that holds something secret or personal, or is about other people', () => {
+  const apart = fieldsApart();
+  const paths = Object.values<{ secret: readonly string[]; personal: readonly string[] }>(FIELD_CLASSES).flatMap(
+    ({ secret, personal }) => [...secret, ...personal],
+  );
+  for (const path of paths)
+    assert.ok(
+      apart.some((name) => path.split(/\W/)[0] === name),
+      path,
+    );
+  for (const name of ['sender_id', 'receiver', 'receivers', 'gift_ids', 'kept', 'replaces', 'replaced_by'])
+    assert.ok(apart.includes(name), name);
+  assert.equal(apart, [...new Set(apart)].toSorted());
+  assert.not(apart.some((name) => /\W/.test(name)));
 });
 
 test('the doc comment of each event type names its secret and personal fields', () => {

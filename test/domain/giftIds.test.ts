@@ -14,6 +14,7 @@ test('property: a shortcode names its gift, in any case and with look-alikes', (
     fc.property(id, fc.infiniteStream(fc.boolean()), (giftId, upper) => {
       const shortcode = shortcodes.of(giftId);
       assert.match(shortcode, /^[0-9A-HJKMNP-TV-Z]{16}$/);
+      assert.ok(isShortcode(shortcode));
       assert.equal(shortcodes.giftIdOf(shortcode), giftId);
       assert.equal(shortcodes.giftIdOf(giftId), giftId);
       const mixed = [...shortcode]
@@ -38,6 +39,7 @@ test('a shortcode is read as people type it and scanners send it', () => {
     `${shortcode}\r\n`,
     `\u0002${shortcode}\t`,
     `\ufeff\u00a0${shortcode}\u200b`,
+    `${shortcode}${' '.repeat(48)}`,
     [...shortcode].map((letter) => String.fromCharCode(letter.charCodeAt(0) + 0xfee0)).join(''),
     groups.join('\u3000'),
   ])

@@ -38,6 +38,8 @@ test('records once, after it was sent, that a message was not delivered', () => 
     delivery([started(), sent('m1'), undelivered('m1'), requested, started(again), sent('m2', again)], 'm2'),
     [undelivered('m2')],
   );
+  const reminded: NotificationEvent = { ...sent('m3', again), type: 'ReminderSent' } as NotificationEvent;
+  assert.deepEqual(delivery([started(), sent('m1'), started(again), reminded], 'm3'), [undelivered('m3')]);
 });
 
 test('fails the open attempt whose message was not delivered, and no other', () => {

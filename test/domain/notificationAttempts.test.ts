@@ -91,6 +91,7 @@ test('a notification that was not sent for a block is due again once that has en
 
 test('sends no notification of a gift to be shared by URL', () => {
   assert.is(after(issued({})).next.do, 'nothing');
+  assert.is(after(issued({}), requested(1)).next.do, 'nothing');
   assert.is(after().next.do, 'nothing');
 });
 
@@ -220,6 +221,36 @@ test('a reminder goes to who holds the gift, once, and to nobody after what make
     { user_id: 'cat' },
     undefined,
   ]);
+});
+
+test('a reminder goes to who has the gift by then; a change before it does not make it needless', () => {
+  const due: GiftEvent = {
+    type: 'ReminderDue',
+    data: { transaction_id: 't', days: 7, expires_on: '2027-01-08', until: '2027-01-01T19:00:00.000Z' },
+  };
+  const extended = { type: 'GiftExtended', data: {} } as GiftEvent;
+  const { next } = after(issued(), started(), sent(), extended, due);
+  assert.equal(next.do === 'start' && next.occasion.id, '5');
+  const own = { attempt: 2, asked_by: '4' };
+  const moved = after(issued(), started(), sent(), reassigned('cat'), started(own), sent(own), due).next;
+  assert.equal(moved.do === 'start' && moved.occasion.receiver, { user_id: 'cat' });
+  assert.is(after(issued({}), due).next.do, 'nothing', 'nobody has it');
+});
+
+test('of a reminder and a request that are both due the earlier one goes first', () => {
+  const due: GiftEvent = {
+    type: 'ReminderDue',
+    data: { transaction_id: 't', days: 7, expires_on: '2027-01-08', until: '2027-01-01T19:00:00.000Z' },
+  };
+  const first = (...events: readonly (GiftEvent | Requested)[]): string | false => {
+    const { next } = after(issued(), started(), sent(), ...events);
+    return next.do === 'start' && next.occasion.id;
+  };
+  assert.equal([first(due, requested(2)), first(requested(2), due)], ['4', '4']);
+});
+
+test('passes over an attempt for what the gift, as it was read, does not hold', () => {
+  assert.equal(after(issued(), failed({ attempt: 1, asked_by: 'later' })).next, after(issued()).next);
 });
 
 test('notifies the new receiver by phone for a request after a reassignment', () => {

@@ -52,6 +52,7 @@ test('gives the parking event a UUID, the same for the same work', () => {
     ),
   ];
   assert.is(new Set([id, ...others]).size, 6);
+  assert.is(id, 'a35debe8-eea7-8d6e-9618-ca9a3cd0ce93', 'as in each release');
 });
 
 test('folds work that is parked, retried, parked again and discarded', () => {
@@ -69,6 +70,8 @@ test('hands parked work back once', () => {
     { type: 'WorkRetried', data: { ...work, times: 2, reason: 'again' } },
   ]);
   assert.equal(retryWork('refund', after(parked(), discarded), 'by mistake')[0]?.type, 'WorkRetried');
+  const issue = { ...after(parked(), discarded), step: 'issue gifts' };
+  assert.equal(retryWork('purchase', issue, 'by mistake')[0]?.type, 'WorkRetried');
   for (const name of ['notification', 'purchase'] as const)
     assert.throws(() => retryWork(name, after(parked(), discarded), 'by mistake'), refusal('work_discarded'));
 });

@@ -5,7 +5,8 @@ import { normalisePhoneNumber, readPhoneNumber } from '../../src/domain/phoneNum
 const test = suite('domain/phoneNumber');
 
 test('reads numbers without a country as British, and returns E.164', () => {
-  for (const text of ['07400 123456', '+447400123456', '0044 7400 123456', '(07400) 123-456'])
+  const spaced = `07400${' '.repeat(29)}123456`;
+  for (const text of ['07400 123456', '+447400123456', '0044 7400 123456', '(07400) 123-456', spaced])
     assert.is(normalisePhoneNumber(text), '+447400123456', text);
   assert.is(normalisePhoneNumber('+1 213 373 4253'), '+12133734253');
 });
@@ -29,6 +30,9 @@ test('refuses a number that is not whole', () => {
     '07400123456 ext 5',
     'tel:',
     'tel:tel:07400123456',
+    '07400tel:123456',
+    `07400${' '.repeat(30)}123456`,
+    '+4477009001234',
     'tel:+44-7400-123456;ext=5',
     'sip:07400123456',
     '+447700900',
@@ -97,7 +101,16 @@ test('reads a number for a look-up, whatever it is valid for by now', () => {
 });
 
 test('reads nothing that was never a number', () => {
-  for (const text of ['', '12', 'x07400123456', '02079460018 ext 5', 'tel:', '0'.repeat(50), '+99912345678'])
+  for (const text of [
+    '',
+    '12',
+    'x07400123456',
+    '02079460018 ext 5',
+    'tel:',
+    '0'.repeat(50),
+    '+99912345678',
+    '+4912345678901234567',
+  ])
     assert.is(readPhoneNumber(text), undefined, text);
 });
 

@@ -1,6 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { changedTypes, dataUpToDate, schemaNote, UPCASTERS, type Upcasters } from '../../src/domain/upcasters.js';
+import {
+  changedTypes,
+  dataUpToDate,
+  isOfLaterVersion,
+  schemaNote,
+  UPCASTERS,
+  type Upcasters,
+} from '../../src/domain/upcasters.js';
 
 const test = suite('events of older shapes');
 
@@ -33,6 +40,12 @@ test('an appended event notes its version, unless that is the first', () => {
     [{ schema: 3 }, {}, {}],
   );
   assert.equal([...changedTypes(SAMPLE).keys()], ['GiftRedeemed']);
+});
+
+test('an event is of a later version where it notes one that this release does not know', () => {
+  const later = (type: string, schema?: number): boolean => isOfLaterVersion(type, schema, SAMPLE);
+  assert.equal([later('GiftRedeemed'), later('GiftRedeemed', 3), later('GiftRedeemed', 4)], [false, false, true]);
+  assert.equal([later('GiftClaimed'), later('GiftClaimed', 1), later('GiftClaimed', 2)], [false, false, true]);
 });
 
 test("no type of this release's has an empty list, which would be read as a change", () => {

@@ -6,6 +6,7 @@ import {
   disableEndpoint,
   liveEndpoint,
   MOST_A_DAY,
+  ownerName,
   refuseTooMany,
   requestDelivery,
   rotateSecret,
@@ -59,11 +60,23 @@ test('takes so many requests of a kind a day, and more the day after', () => {
     assert.ok(refused(23.9), type);
     assert.not(refused(24), type);
     assert.not(refused(1, fold(webhookEndpointAggregate, [{ ...created, at: at(0) }])), type);
+    const oneLeft = Array.from({ length: most - 1 }, () => ({ ...event, at: at(0) }));
+    assert.not(refused(1, fold(webhookEndpointAggregate, [{ ...created, at: at(0) }, ...oneLeft])), type);
     refuseTooMany(before, [disabled], at(1));
   }
 });
 
 test('its stream is named by its id', () => assert.is(webhookEndpointStream('e1'), 'webhookEndpoint-e1'));
+
+test('a client and a merchant with the same id are different owners', () => {
+  assert.is.not(ownerName({ kind: 'client', id: 'shop' }), ownerName({ kind: 'merchant', id: 'shop' }));
+});
+
+test('one that is gone has no limits, so that it is refused as not found', () => {
+  for (const { state } of [given(), given(created, deleted)]) refuseTooMany(state, [ping], GIVEN_AT);
+  assert.equal(given().state, { status: 'none' });
+  assert.equal(given(created, deleted).state, { status: 'deleted', owner: { kind: 'client', id: 'shop' } });
+});
 
 test('keeps only what a change changes', () => {
   given(created)

@@ -16,7 +16,9 @@ const LONG = ': at most 2048 characters';
 const CASES: readonly [url: string, fault: string | undefined, allowed: string | undefined][] = [
   ['https://shop.example', undefined, undefined],
   ['HTTPS://shop.example:8443/hooks/a%20b?x=1&y=@', undefined, undefined],
+  ['https://shop.example//hooks@home', undefined, undefined],
   ['https://xn--bcher-kva.example/', undefined, undefined],
+  ['https://10.0.0.1.shop.example/', undefined, undefined],
   ['https://1.1.1.1/', undefined, undefined],
   ['https://[2606:4700:4700::1111]/', undefined, undefined],
   ['https://localhost/', undefined, undefined],

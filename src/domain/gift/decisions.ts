@@ -41,7 +41,7 @@ export interface OwnedGift {
 
 /** The receiver, or the user who claimed a gift that had none. */
 export function presentReceiver({ issued: { receiver }, claimedBy }: IssuedGift): Receiver {
-  return claimedBy === undefined || isSomebody(receiver) ? receiver : { user_id: claimedBy };
+  return claimedBy === undefined ? receiver : { user_id: claimedBy };
 }
 
 /** The gift's owner (docs/api/gifts.md#gift-owner). `undefined`: no user has the receiver's phone number. */

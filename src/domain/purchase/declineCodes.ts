@@ -31,8 +31,7 @@ const SAME: Readonly<Record<string, DeclineCode>> = {
 };
 
 /** The code to tell the buyer. @param code the provider's; `undefined`: none is known */
-export function declineCodeOf(code: string | undefined): DeclineCode {
-  if (code === undefined) return 'generic_decline';
+export function declineCodeOf(code = 'generic_decline'): DeclineCode {
   if (Object.hasOwn(DECLINE_CODES, code)) return code as DeclineCode;
   return Object.hasOwn(SAME, code) ? (SAME[code] as DeclineCode) : 'generic_decline';
 }

@@ -98,8 +98,7 @@ export function unsureCharge(state: MadePurchase, providerEvent: ProviderEvent):
       ? refund.started.charge_id
       : undefined;
   }
-  if (providerEvent.kind !== 'refunded' || state.status === 'declined' || boughtNothing(state, providerEvent.charge_id))
-    return undefined;
+  if (providerEvent.kind !== 'refunded' || boughtNothing(state, providerEvent.charge_id)) return undefined;
   const { charge_id, total } = providerEvent;
   const doubtful = [...state.refunds.values()].some(
     (refund) =>

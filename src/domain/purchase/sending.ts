@@ -64,9 +64,9 @@ export interface SendingFacts {
 
 /** @returns the time of sending, ISO 8601, UTC. @throws Refusal `invalid_send_at` */
 export function sendTime(text: string, { now, expires_on }: SendingFacts, field: string): string {
-  const time = timeWithZone(text);
-  const ahead = time === undefined ? 0 : time - Date.parse(now);
-  if (time === undefined || ahead <= 0 || ahead > MOST_DAYS * DAY_MS) throw new Refusal('invalid_send_at', field);
+  const time = timeWithZone(text) ?? Number.NEGATIVE_INFINITY;
+  const ahead = time - Date.parse(now);
+  if (ahead <= 0 || ahead > MOST_DAYS * DAY_MS) throw new Refusal('invalid_send_at', field);
   const sendAt = new Date(time).toISOString();
   if (sendAt.slice(0, 10) > expires_on) throw new Refusal('invalid_send_at', field);
   return sendAt;

@@ -54,6 +54,10 @@ test('of a day that was set with less than thirty days to go it is not said that
   const short = extended('2026-07-05', '2026-06-29T00:00:00.000Z');
   assert.equal(newsOn('2026-07-01', expiring(), short), []);
   assert.equal(newsOn('2026-07-06', expiring(), short), [expired('2026-07-05')]);
+  const onTheDay = extended('2026-07-30', '2026-06-30T12:00:00.000Z');
+  assert.equal(newsOn('2026-07-01', expiring(), onTheDay), []);
+  const dayBefore = extended('2026-07-30', '2026-06-29T12:00:00.000Z');
+  assert.equal(newsOn('2026-07-01', expiring(), dayBefore), [expiring('2026-07-30')]);
 });
 
 test.run();

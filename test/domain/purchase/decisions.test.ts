@@ -10,8 +10,17 @@ import {
   type PurchaseEvent,
   transactionStream,
 } from '../../../src/domain/purchase/events.js';
-import { type Purchase, purchaseAggregate } from '../../../src/domain/purchase/state.js';
-import { issueGifts, receiverOf, settleCharge, startCharge } from '../../../src/domain/purchase/decisions.js';
+import { type MadePurchase, type Purchase, purchaseAggregate } from '../../../src/domain/purchase/state.js';
+import {
+  brokenCardLimit,
+  issueGifts,
+  leftOfCharge,
+  receiverOf,
+  requestRefund,
+  settleCharge,
+  startCharge,
+  startRefund,
+} from '../../../src/domain/purchase/decisions.js';
 import { GIVEN_AT, given, happened } from '../../support/assertions/givenWhenThen.js';
 
 const test = suite('purchase');
@@ -116,6 +125,42 @@ test('issuing gives each gift its own id and receiver, and no phone number', () 
   assert.ok(!JSON.stringify(all).includes('+44'));
   assert.deepEqual(receiverOf(undefined), {});
   assert.equal(transactionStream('t'), 'transaction-t');
+});
+
+test('a card is charged nothing, or 30 pence to £999,999.99', () => {
+  assert.deepEqual([0, 30, 99_999_999].map(brokenCardLimit), [undefined, undefined, undefined]);
+  assert.deepEqual([1, 29].map(brokenCardLimit), ['amount_too_small', 'amount_too_small']);
+  assert.equal(brokenCardLimit(100_000_000), 'amount_too_large');
+});
+
+test('of a purchase to be sent later, the gifts that have a receiver are held back', () => {
+  const later = { ...bought.data, send_at: '2026-04-01T09:00:00.000Z' };
+  const scheduled = (data: GiftsPurchased['data']): unknown[] =>
+    [...issueGifts(data, GIVEN_AT)].map(({ event }) => event.data.scheduled);
+  assert.deepEqual(scheduled(later), [true, true, undefined]);
+  assert.deepEqual(scheduled(bought.data), [undefined, undefined, undefined]);
+});
+
+test('a gift in place of another one is marked, and its purchase is not refunded', () => {
+  const data = { ...bought.data, replaces: { gift_id: 'g', transaction_id: 'o' } };
+  assert.deepEqual(
+    [...issueGifts(data as GiftsPurchased['data'], GIVEN_AT)].map(({ event }) => event.data.replacement),
+    [true, true, true],
+  );
+  given(purchaseAggregate, { ...bought, data } as GiftsPurchased, charged)
+    .when((state) => requestRefund(state as MadePurchase, { refund_id: 'r', voided: false, reason: 'x' }))
+    .refused('gift_is_replacement');
+});
+
+test('starts no refund, and has no money left, of a purchase that was not paid for or not made', () => {
+  for (const events of [[], [bought], [bought, declined]]) {
+    const purchase = given(purchaseAggregate, ...events);
+    purchase.when((state) => startRefund(state, 'r', ['g'], {})).then();
+    assert.equal(leftOfCharge(purchase.state), 0);
+  }
+  given(purchaseAggregate, bought, charged)
+    .when((state) => startRefund(state, 'unknown', ['g'], {}))
+    .then();
 });
 
 test.run();

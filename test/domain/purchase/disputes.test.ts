@@ -9,6 +9,7 @@ import {
   type ReversalEvent,
   reversalSteps,
   NO_REVERSALS,
+  noteProviderRefund,
   settleDispute,
 } from '../../../src/domain/purchase/disputes.js';
 
@@ -67,6 +68,33 @@ test('each dispute of a purchase is answered by itself', () => {
   assert.deepEqual(keys(opened, other), ['dispute:dp', 'dispute:other']);
   assert.deepEqual(keys(opened, other, settled), ['dispute:other']);
   assert.deepEqual(keys(opened, other, settled, closed('won')), ['dispute:other', 'dispute:dp']);
+});
+
+test('a dispute that ended keeps its reason; the gifts of one that was lost unopened are still to be blocked', () => {
+  assert.equal(after(opened, closed('lost')).disputes[0]?.reason, 'fraudulent');
+  assert.deepEqual(
+    reversalSteps(after(closed('lost'))).map(({ key }) => key),
+    ['dispute:dp'],
+  );
+});
+
+test('a second external refund is recorded, and its gifts cancelled, after the first was settled', () => {
+  const refunded = (amount: number, total: number): ReversalEvent => ({
+    type: 'RefundedAtProvider',
+    data: { provider, charge_id: 'pi_1', amount, total },
+  });
+  const first: ReversalEvent = {
+    type: 'ProviderRefundSettled',
+    data: { total: 250, cancelled: 1, vouchered: 0, difference: 0 },
+  };
+  const state = after(refunded(250, 250), first);
+  assert.deepEqual(reversalSteps(state), []);
+  const second = noteProviderRefund(state, { provider, charge_id: 'pi_1', total: 500, ours: 0 });
+  assert.deepEqual(second, [refunded(250, 500)]);
+  assert.deepEqual(
+    reversalSteps(after(refunded(250, 250), first, ...second)).map((step) => 'total' in step && step.total),
+    [500],
+  );
 });
 
 test.run();

@@ -12,7 +12,7 @@ import {
   purchaseAggregate,
 } from '../../../src/domain/purchase/state.js';
 import { failAuthentication, leftOfCharge, requireAuthentication } from '../../../src/domain/purchase/decisions.js';
-import { given } from '../../support/assertions/givenWhenThen.js';
+import { given, GIVEN_AT } from '../../support/assertions/givenWhenThen.js';
 
 const test = suite('news of a payment');
 
@@ -152,6 +152,7 @@ test('requires authentication once, while the charge is open', () => {
   };
   assert.deepEqual(after(failure).state.authentication, undefined);
   assert.equal(after(required, failure).state.authentication?.failed, 'nope');
+  assert.equal(after(required).state.authentication?.required, GIVEN_AT);
 });
 
 test('records only new external refunds, without ours', () => {
@@ -245,6 +246,9 @@ test('ignores a dispute about a charge that did not pay, unless it was recorded 
     .hears({ ...opened, ...other } as ProviderEvent)
     .then();
   after(charged)
+    .hears({ ...closed('lost'), ...other } as ProviderEvent)
+    .then();
+  after({ type: 'DisputeOpened', data: { provider, dispute_id: 'dq', amount: 1050, reason: 'fraudulent' } }, charged)
     .hears({ ...closed('lost'), ...other } as ProviderEvent)
     .then();
   const noted = after().hears({ ...opened, ...other } as ProviderEvent);
@@ -367,6 +371,31 @@ test('asks the provider about a total that may hold refused or external refunds'
   after(charged, ours, delivered, noted)
     .hears({ ...providerEvent, others: 350 })
     .then(undelivered);
+  after(charged)
+    .hears({ ...providerEvent, others: 350 })
+    .then();
+  after(charged, ours, delivered, undelivered)
+    .hears({ provider, kind: 'refunded', charge_id: 'pi_1', total: 700, others: 350 })
+    .then(noted);
+
+  const requested: PurchaseEvent = {
+    type: 'RefundRequested',
+    data: { refund_id: 'q', gift_ids: ['h'], voided: false, reason: 'x' },
+  };
+  assert.equal(asks(refunded(350), requested), undefined, 'the provider was not asked for it yet');
+});
+
+test('a charge that bought nothing leaves the refunds of the one that paid beyond doubt', () => {
+  const data = { refund_id: 'late-pi_2', attempt: 1, amount: 1050, provider };
+  const late: PurchaseEvent = {
+    type: 'RefundStarted',
+    data: { ...data, gift_ids: [], kept: {}, charge_id: 'pi_2', payment_reference: 'pm', cause: 'x' },
+  };
+  const refused: PurchaseEvent = { type: 'RefundRefused', data: { ...data, code: 'lost_card' } };
+  const { state } = after(charged, late, refused);
+  assert.equal(unsureCharge(state, refunded(350)), undefined);
+  assert.equal(unsureCharge(state, refunded(1050, 'pi_2')), undefined);
+  assert.equal(unsureCharge(after(declined, late, refused).state, refunded(1050, 'pi_2')), undefined);
 });
 
 test('opens and closes a dispute once, in whatever order it is reported', () => {

@@ -149,6 +149,7 @@ test('keeps the first answer, and retries only a refused refund, under another k
     .then({ type: 'RefundStarted', data: { ...(started('r1', a).data as object), attempt: 2 } } as never);
   assert.equal([...giftsInRefunds(refundsOf(failed.state))], [a]);
   assert.equal(startAgain(undefined), []);
+  assert.equal(settleRefund(undefined, refunded), []);
   const odd = purchase(charged, given1, refused1);
   assert.is(refundsOf(odd.state).size, 0, 'an answer to nothing is none');
 });
@@ -172,6 +173,8 @@ test('counts external refunds for a refund only where the provider had refused i
   assert.is(byHand(refused), false, 'nobody gave anything back');
   assert.is(byHand(outside, made), false, 'it was made by us, and that is other money');
   assert.is(madeByHand(undefined), false);
+  const unsent = purchase(charged, requested('r1', a), outside).state;
+  assert.is(madeByHand(refundsOf(unsent).get('r1')), false, 'the provider was not asked yet');
 });
 
 test('cancels a gift unless it is used, vouchered, disputed or cancelled already', () => {

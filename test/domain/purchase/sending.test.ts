@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { GiftsPurchased, PurchaseEvent } from '../../../src/domain/purchase/events.js';
 import { purchaseAggregate } from '../../../src/domain/purchase/state.js';
-import { finishSend, reschedule, sendTime, startSend } from '../../../src/domain/purchase/sending.js';
+import { atOnce, finishSend, reschedule, sendTime, startSend } from '../../../src/domain/purchase/sending.js';
 import { given } from '../../support/assertions/givenWhenThen.js';
 import { refusal } from '../../support/assertions/rejects.js';
 
@@ -40,6 +40,9 @@ test('it starts and finishes once', () => {
   assert.equal(finishSend(purchase(bought(NOON), charged, started).state), [finished]);
   assert.equal(finishSend(purchase(bought(NOON), charged, started, finished).state), []);
   assert.equal(finishSend(purchase(bought(NOON), charged).state), []);
+  assert.equal(finishSend(purchase(bought(), charged).state), [], 'sent at once');
+  const { state } = purchase(bought(NOON), charged, started, finished);
+  assert.equal(state.status === 'charged' && state.sending, { status: 'finished', sendAt: NOON });
 });
 
 test('the time is changed until it is sent, also before it is paid for', () => {
@@ -82,6 +85,12 @@ test('a time has its zone, lies ahead by a leap year at most, and is no later th
   ])
     assert.throws(() => read(text), refusal('invalid_send_at'), text);
   assert.throws(() => read('2027-03-02T00:00:00Z', '2027-03-01'), refusal('invalid_send_at'));
+});
+
+test('gifts are sent at once until their last valid day (UTC) is over', () => {
+  assert.is(atOnce({ now: NOON, expires_on: '2027-03-02' }, 'send_at'), NOON);
+  assert.is(atOnce({ now: NOON, expires_on: '2027-03-01' }, 'send_at'), NOON);
+  assert.throws(() => atOnce({ now: NOON, expires_on: '2027-02-28' }, 'send_at'), refusal('invalid_send_at'));
 });
 
 test.run();

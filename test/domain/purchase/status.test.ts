@@ -78,6 +78,14 @@ test('shows a dispute until it is won, before a part and behind a whole refund',
   assert.is(statusAfter(opened('d'), closed('d', 'won'), opened('e')), 'disputed');
 });
 
+test('stores each dispute with its status', () => {
+  assert.equal(after(opened('d'), opened('e'), closed('e', 'lost')), {
+    refunds: {},
+    external: 0,
+    disputes: { d: 'open', e: 'lost' },
+  });
+});
+
 test('counts the gifts where they cost nothing', () => {
   const free = { payment: 'charged', total: 0, count: 2 } as const;
   assert.is(transactionStatus(free, after(refunded('a', 1, 0))), 'partially_refunded');
