@@ -129,7 +129,7 @@ function replaceTimerPromises(): void {
 /** As Node's, which holds a signal that somebody listens to until it is aborted: crashed processes would stay for good. */
 function anyOf(signals: readonly AbortSignal[]): AbortSignal {
   const controller = new AbortController();
-  setMaxListeners(0, ...signals);
+  setMaxListeners(0, controller.signal, ...signals);
   for (const signal of signals) {
     if (signal.aborted) controller.abort(signal.reason);
     else signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
