@@ -5,6 +5,8 @@ import { pause } from '../lib/async/pause.js';
 import { idOf } from '../domain/streamName.js';
 import { ticks } from '../lib/world.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
+import type { StoredRecord } from '../ports/readStore.js';
+import { positionFault, type ReachedLog, shownPosition } from '../ports/storedPosition.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { newSources } from '../projections/feed/feedPage.js';
 import {
@@ -48,7 +50,7 @@ export interface SessionDeps extends Omit<
   LineDeps,
   'slots' | 'reach' | 'lease' | 'fail' | 'onTrouble' | 'logId' | 'tally'
 > {
-  readonly events: Pick<EventStore, 'logId' | 'follow' | 'read'>;
+  readonly events: ReachedLog & Pick<EventStore, 'logId' | 'follow' | 'read'>;
   readonly endpoints: Pick<ReadModel<WebhookDocument>, 'get' | 'find' | 'folded' | 'reached'>;
   /** Whether the read models of endpoints and of the feed are built. */
   readonly areBuilt: () => Promise<boolean>;
@@ -220,8 +222,7 @@ async function open({ deps, lineDeps, lines }: Session, endpoint: EndpointDocume
   const { records, resumedAt } = deps;
   const id = endpoint.endpoint_id;
   const record = await records.get<Progress>(progressRecord(id));
-  const stored = storedProgress(record, lineDeps.logId);
-  let progress = stored ?? firstProgress(endpoint, lineDeps.logId);
+  let progress = (await progressOnLog(deps, record)) ?? firstProgress(endpoint, lineDeps.logId);
   const isEnabledAgain = progress.enabledAt !== endpoint.enabled_at;
   const isResumed = resumedAt !== undefined && progress.cursor < resumedAt;
   if (isEnabledAgain || isResumed)
@@ -232,6 +233,25 @@ async function open({ deps, lineDeps, lines }: Session, endpoint: EndpointDocume
   const line = openLine(endpoint, progress, record?.version ?? 0, lineDeps);
   lines.set(id, line);
   return line;
+}
+
+/**
+ * The stored progress. One that this log can't have given counts as absent: all that happens up to its cursor would
+ * never be delivered (docs/design.md#stored-positions).
+ */
+async function progressOnLog(
+  { events, logger }: SessionDeps,
+  record: StoredRecord<Progress> | undefined,
+): Promise<Progress | undefined> {
+  const stored = storedProgress(record, events.logId);
+  if (stored === undefined) return undefined;
+  const fault = await positionFault(events, stored.cursor);
+  if (fault === undefined) return stored;
+  logger.warn(
+    { record: record?.key, position: shownPosition(stored.cursor) },
+    `webhooks: the stored position ${fault}`,
+  );
+  return undefined;
 }
 
 /** Closes a line in the background, so that its attempts in progress hold up no other endpoint. */

@@ -1,5 +1,6 @@
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
+import type { ReachedLog } from '../ports/storedPosition.js';
 import { accountsProjection } from './accounts.js';
 import { byUserProjection } from './byUser.js';
 import { catalogueProjection } from './catalogue/catalogue.js';
@@ -71,10 +72,12 @@ export type ReadModels = {
  * Opens the read models, which need no close. `events`: the log, for read-your-writes on gifts and purchases. Single
  * ones are shown as the log has them, however far the read models are behind.
  */
-export function openReadModels(store: ReadStore, events: LogEnds & Pick<EventStore, 'read' | 'readAll'>): ReadModels {
-  const hurry = events.hurry?.bind(events);
+export function openReadModels(
+  store: ReadStore,
+  events: LogEnds & ReachedLog & Pick<EventStore, 'read' | 'readAll'>,
+): ReadModels {
   const models = Object.fromEntries(
-    Object.entries(ALL).map(([name, projection]) => [name, openReadModel(store, projection, hurry)]),
+    Object.entries(ALL).map(([name, projection]) => [name, openReadModel(store, projection, events)]),
   ) as ReadModels;
   return {
     ...models,

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WEBHOOK_LEASE } from '../../src/deliveries/deliveries.js';
 import { type AddressPolicy, UnresolvedNameError } from '../../src/deliveries/addresses.js';
+import { type Progress, progressRecord } from '../../src/deliveries/progress.js';
 import { openSender } from '../../src/deliveries/sender.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { until } from '../support/assertions/until.js';
@@ -498,17 +499,27 @@ test('keeps a hundred attempts at most, and nothing once the endpoint is deleted
   await until(async () => (await hooks.store.records.list('webhook')).length === 0, 'no record');
 });
 
-test('goes on from the endpoint’s creation where the records were lost', async ({ hooks }) => {
+test('goes on from the endpoint’s creation where the records were lost, or name what no log can have', async ({
+  hooks,
+}) => {
   const receiver = await hooks.receiver(ok);
   const endpoint = await hooks.endpoint(receiver.url);
   const first = hooks.process();
   await hooks.gift(endpoint.client);
   await until(() => receiver.received.length === 2);
   await first.close();
-  for (const { key } of await hooks.store.records.list('webhook')) await hooks.store.records.delete(key);
+  const { records } = hooks.store;
+  for (const { key } of await records.list('webhook')) await records.delete(key);
   await hooks.gift(endpoint.client);
-  hooks.process({ holder: 'second' });
+  const second = hooks.process({ holder: 'second' });
   await until(() => receiver.received.length === 6);
+  await second.close();
+
+  const record = await records.get<Progress>(progressRecord(endpoint.id));
+  await records.put(progressRecord(endpoint.id), { ...record?.value, cursor: '9'.repeat(15).padStart(16, '0') });
+  await hooks.gift(endpoint.client);
+  hooks.process({ holder: 'third' });
+  await until(() => receiver.received.length === 12);
   assert.deepEqual(sorted([...new Set(idsOf(receiver.received))]), sorted(await fedTo(hooks, endpoint)));
 });
 

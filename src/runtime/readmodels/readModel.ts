@@ -1,6 +1,7 @@
 import { ticks } from '../../lib/world.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { Body, CollectionSpec, IndexSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
+import { positionFault, type ReachedLog } from '../../ports/storedPosition.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { sameVersion } from './buildNumbers.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
@@ -32,7 +33,11 @@ export interface ReadModel<B extends Body> {
    * @returns whether they are folded within `timeoutMs`
    */
   reached(position: Position, timeoutMs: number, patient?: 'patient'): Promise<boolean>;
-  /** Position up to which every event is in the documents that later reads see; `undefined`: none is folded yet. */
+  /**
+   * Position up to which every event is in the documents that later reads see; `undefined`: none is folded yet.
+   * @throws UnavailableError also while the stored position is one that the log can't have given
+   * (docs/design.md#stored-positions)
+   */
   folded(): Promise<Position | undefined>;
 }
 
@@ -68,17 +73,20 @@ interface Known<B extends Body> {
   knownAt: number;
   /** The query for the build in use, while it runs. */
   asking: Promise<void> | undefined;
+  /** The latest stored position that the log has reached. */
+  reachedTo: Position;
 }
 
 type ReadProjection<B extends Body> = Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal' | 'previous'>;
 
 /**
- * Reads the build in use, or this code's build before any has caught up. Needs no close. `hurry`: the log's `hurry`.
+ * Reads the build in use, or this code's build before any has caught up. Needs no close. Without the log stored positions
+ * are not checked.
  */
 export function openReadModel<B extends Body>(
   store: ReadStore,
   projection: ReadProjection<B>,
-  hurry?: EventStore['hurry'],
+  log?: ReachedLog & Pick<EventStore, 'hurry'>,
 ): ReadModel<B> {
   const collection = collectionOf(projection);
   const model: Known<B> = {
@@ -90,6 +98,7 @@ export function openReadModel<B extends Body>(
     edition: editionText(collection.version, 0),
     knownAt: Number.NEGATIVE_INFINITY,
     asking: undefined,
+    reachedTo: '',
   };
   const finals = projection.isFinal && finalDocuments<B>(projection.isFinal.bind(projection));
 
@@ -126,9 +135,16 @@ export function openReadModel<B extends Body>(
     getMany,
     find: async (query) => find(model, query),
     edition: () => model.edition,
-    folded: async () => store.checkpoint(checkpointName(await completeCollection(model))),
+    async folded() {
+      const position = await store.checkpoint(checkpointName(await completeCollection(model)));
+      if (position === undefined || log === undefined || position === model.reachedTo) return position;
+      const fault = position < model.reachedTo ? undefined : await positionFault(log, position);
+      if (fault !== undefined) throw new UnavailableError(`${projection.name}: the stored position ${fault}`);
+      model.reachedTo = position;
+      return position;
+    },
     async reached(position, timeoutMs, patient) {
-      if (timeoutMs > 0 && patient === undefined) hurry?.(position);
+      if (timeoutMs > 0 && patient === undefined) log?.hurry?.(position);
       const requested = refreshed(model);
       if (requested !== undefined) await requested;
       const { collection: waited } = model;

@@ -242,13 +242,38 @@ test(
     await fill(store, things, ['a', 'b']);
     await store.activate('things', 1);
     const hurried: string[] = [];
-    const model = openReadModel<Thing>(store, things, (position) => void hurried.push(position));
+    const model = openReadModel<Thing>(store, things, {
+      hurry: (position) => void hurried.push(position),
+      isPosition: () => true,
+      reaches: async () => true,
+    });
     await model.get('id-a');
     await model.reached(at(1), 0);
     await model.reached(at(2), 10, 'patient');
     assert.equal(hurried, []);
     assert.not(await model.reached(at(3), 10));
     assert.equal(hurried, [at(3)]);
+  }),
+);
+
+test(
+  'a stored position beyond the log is not what a model has folded, and the log is asked once for each',
+  installed(async ({ store }) => {
+    await fill(store, things, ['a', 'b']);
+    await store.activate('things', 1);
+    const asked: string[] = [];
+    let end = at(1);
+    const model = openReadModel<Thing>(store, things, {
+      isPosition: () => true,
+      reaches: async (position) => {
+        asked.push(position);
+        return position <= end;
+      },
+    });
+    await unavailable(model.folded());
+    end = at(2);
+    assert.equal([await model.folded(), await model.folded()], [at(2), at(2)]);
+    assert.equal(asked, [at(2), at(2)]);
   }),
 );
 

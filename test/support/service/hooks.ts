@@ -119,8 +119,8 @@ export async function openHooks(): Promise<Hooks> {
   const { events, store } = installation;
   const projections = [feedProjection, webhookEndpointsProjection];
   await installation.project({ projections, leaseMs: LEASE_MS });
-  const feed = openReadModel(store, feedProjection);
-  const endpoints = openReadModel(store, webhookEndpointsProjection);
+  const feed = openReadModel(store, feedProjection, events);
+  const endpoints = openReadModel(store, webhookEndpointsProjection, events);
   const subjects = memorySubjects();
   const closes: (() => Promise<void>)[] = [];
   let ahead = 0;
