@@ -1,7 +1,9 @@
 /** The checks of a run find what is altered after it. */
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
 import { suite } from 'uvu';
 import { CHARGE_PREFIX } from '../../src/providers/payments/simulated.js';
+import { checkErasure } from './checks/erasure.js';
 import { checkEvidence } from './checks/evidence.js';
 import { checkGifts } from './checks/gifts.js';
 import { checkLog } from './checks/log.js';
@@ -128,6 +130,16 @@ test('finds a log that is not what was signed, and one whose end has no head', a
   assert.match(texts(await checkEvidence(cluster)), /have no proofs/);
   cluster.log.append('gift-late', [{ ...event, id: 'late' }], 'none');
   assert.match(texts(await checkEvidence(cluster)), /no head covers GiftRedeemed/);
+});
+
+test('finds what still names a person', async ({ run: { cluster } }) => {
+  // A run removes its folder at its end.
+  mkdirSync(cluster.config('projector').dataDir);
+  const found = texts(await checkErasure(cluster, ['07700 900001', 'ann@test.example', 'nobody at all']));
+  cluster.close();
+  assert.match(found, /07700 900001 is in the key store/);
+  assert.match(found, /ann@test.example is in the read store: doc_accounts/);
+  assert.doesNotMatch(found, /nobody/);
 });
 
 test.run();

@@ -1,5 +1,6 @@
 /** One run of the whole service in a simulated world. */
 import { replaceHashing } from '../../src/lib/passwordHash.js';
+import { checkErasure } from './checks/erasure.js';
 import { checkEvidence } from './checks/evidence.js';
 import { checkGifts } from './checks/gifts.js';
 import { checkLog } from './checks/log.js';
@@ -9,6 +10,7 @@ import { checkReadModels } from './checks/readModels.js';
 import { openCrowd } from './clients/crowd.js';
 import { openDesks } from './clients/desk.js';
 import { openSubscriber } from './clients/subscriber.js';
+import { openLeavers } from './clients/leavers.js';
 import { openOperators } from './clients/operators.js';
 import { type Cluster, openCluster } from './service/cluster.js';
 import type { History } from './model/history.js';
@@ -87,11 +89,13 @@ export async function simulate({
     const subscriber = openSubscriber(simulation, fronts, cluster.receivers);
     await subscriber.subscribe();
     const alone = chance.happens(ALONE);
-    const actors = [crowd, operators, ...(alone ? [] : [openDesks(simulation, fronts)])];
+    const leavers = openLeavers(simulation, fronts);
+    const actors = [crowd, operators, ...(alone ? [] : [openDesks(simulation, fronts), leavers])];
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     const happened = interludes ? await interlude(cluster, { members, crowd }) : undefined;
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     await recover(cluster, members);
+    const unerased = await leavers.finish();
     await perform(simulation, crowd.reader.process, 'take up all', crowd.takeUpAll, READ_MS);
     await settle(cluster, members, { leastMs: 0, mostMs: QUIET_MS });
     const quietFrom = simulation.now();
@@ -106,6 +110,8 @@ export async function simulate({
         ...(alone ? { alone, ledger: bookedBy(cluster.ledger) } : {}),
       }),
       ...seen,
+      ...unerased,
+      ...(await checkErasure(cluster, leavers.erasedValues())),
       ...checkLog(cluster.log),
       ...checkMoney(cluster.log, cluster.ledger),
       ...checkGifts(cluster.log),

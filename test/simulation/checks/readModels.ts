@@ -1,4 +1,5 @@
 /** The read models are those of a projector that folds the whole log without any fault. */
+import { isDeepStrictEqual } from 'node:util';
 import pino from 'pino';
 import type { Documents } from '../engines/documents.js';
 import { openSimulatedEvents } from '../engines/eventStore.js';
@@ -47,17 +48,17 @@ export async function checkReadModels({ simulation, log, keys, readStore, config
 function differences(name: string, served: Documents, folded: Documents): Finding[] {
   const [ours, theirs] = [documentsOf(name, served), documentsOf(name, folded)];
   const ids = new Set([...ours.keys(), ...theirs.keys()]);
-  const other = [...ids].filter((id) => ours.get(id) !== theirs.get(id));
+  const other = [...ids].filter((id) => !isDeepStrictEqual(ours.get(id), theirs.get(id)));
   if (other.length === 0) return [];
   const shown = other
     .slice(0, MOST_SHOWN)
-    .map((id) => `${id}\n  served: ${ours.get(id) ?? 'none'}\n  folded: ${theirs.get(id) ?? 'none'}`);
+    .map((id) => `${id}\n  served: ${JSON.stringify(ours.get(id))}\n  folded: ${JSON.stringify(theirs.get(id))}`);
   return [{ rule: 'read models', text: `${name} has ${other.length} other documents:\n${shown.join('\n')}` }];
 }
 
-function documentsOf(name: string, documents: Documents): Map<string, string> {
+function documentsOf(name: string, documents: Documents): Map<string, object> {
   const version = documents.active(name);
   if (version === undefined) return new Map();
   const all = documents.find({ name, version, indexes: [] }, {});
-  return new Map(all.map(({ id, position, body }) => [id, `${position} ${JSON.stringify(body)}`]));
+  return new Map(all.map(({ id, position, body }) => [id, { position, body }]));
 }

@@ -2,12 +2,13 @@
  * Work that the reference model does not judge: purchases with cards that make trouble or with gifts to be sent later,
  * and support that gives money back while tills redeem. The checks of log and money judge it (`checks/`).
  */
-import { randomUUID, sleep } from '../../../src/lib/world.js';
+import { sleep } from '../../../src/lib/world.js';
 import { purchaseOf } from '../../support/service/giftFlow.js';
 import { field, listField, textField } from '../model/history.js';
 import type { Member } from '../service/member.js';
 import type { Simulation } from '../world/simulation.js';
-import { type Client, openClient } from './client.js';
+import { openClient } from './client.js';
+import { sentOnce } from './sentOnce.js';
 
 /** Cards that are charged in the end, one way or another. */
 export const TROUBLED_CARDS = [
@@ -25,9 +26,6 @@ const PRODUCTS = ['latte', 'mocha'];
 const PAUSE = { least: 200, most: 4_000 };
 /** Virtual ms until a gift is to be sent. */
 const SEND_IN = { least: 5_000, most: 60_000 };
-/** Attempts of a request, with one key. */
-const TRIES = 5;
-
 const DESKS = 2;
 
 /** Desks that may be started several times. */
@@ -55,7 +53,7 @@ function startDesk(simulation: Simulation, name: string, members: readonly Membe
       reference: chance.pick(TROUBLED_CARDS),
       ...(chance.happens(0.3) ? { sendAt: soon } : {}),
     });
-    const answer = await sent(client, chance.pick(BUYERS), 'POST', '/api/v2/transactions', body);
+    const answer = await sentOnce(client, chance.pick(BUYERS), 'POST', '/api/v2/transactions', body);
     if (answer?.status !== 201) return;
     const gifts = listField(answer.body, 'data', 'gifts').map(String);
     bought.push({
@@ -68,13 +66,13 @@ function startDesk(simulation: Simulation, name: string, members: readonly Membe
     const { transaction, gifts } = chance.pick(bought);
     const some = chance.happens(0.5) ? { gift_ids: [chance.pick(gifts)] } : {};
     const body = { reason: 'a simulated refund', ...some, ...(chance.happens(0.2) ? { voided: true } : {}) };
-    const answer = await sent(client, SUPPORT, 'POST', `/ops/transactions/${transaction}/refund`, body);
+    const answer = await sentOnce(client, SUPPORT, 'POST', `/ops/transactions/${transaction}/refund`, body);
     simulation.marks.sometimes(`refund answered ${answer?.status ?? 'never'}`);
   }
 
   async function redeem(): Promise<void> {
     const gift = chance.pick(chance.pick(bought).gifts);
-    await sent(client, TILL.user, 'POST', `/api/v2/gifts/${gift}/redemptions`, { location_id: TILL.location });
+    await sentOnce(client, TILL.user, 'POST', `/api/v2/gifts/${gift}/redemptions`, { location_id: TILL.location });
   }
 
   client.process.start('desk', async () => {
@@ -85,15 +83,4 @@ function startDesk(simulation: Simulation, name: string, members: readonly Membe
       else await redeem();
     }
   });
-}
-
-/** Sends a request with one key until it is answered. */
-async function sent(client: Client, user: string, method: 'POST', path: string, body: object) {
-  const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
-  for (let tries = 0; tries < TRIES; tries++) {
-    const answer = await client.exchange(user, { method, path, headers, body });
-    if (answer !== undefined && answer.status < 500 && answer.status !== 401 && answer.status !== 429) return answer;
-    await sleep(client.chance.between(PAUSE.least, PAUSE.most));
-  }
-  return undefined;
 }

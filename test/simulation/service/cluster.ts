@@ -64,6 +64,7 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     PAYMENTS: 'simulated',
     NOTIFICATIONS: 'simulated',
     PUBLIC_URL: 'https://simulated.example',
+    ERASURE_DELAY: '30',
     ...settings,
   };
   return {

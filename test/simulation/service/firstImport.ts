@@ -3,8 +3,9 @@ import { keyedHash } from '../../../src/domain/keyedHash.js';
 import { importCatalogue } from '../../../src/import/importCatalogue.js';
 import { currentTime } from '../../../src/lib/clock.js';
 import { readable } from '../../../src/service/engines.js';
-import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
+import { CATALOGUE, user } from '../../support/fixtures/testCatalogue.js';
 import { TROUBLED_CARDS } from '../clients/desk.js';
+import { LEAVERS, SECOND_SUPPORT } from '../clients/leavers.js';
 import { openSimulatedEvents } from '../engines/eventStore.js';
 import { openSimulatedKeys } from '../engines/keyStore.js';
 import { IMMEDIATE } from '../world/link.js';
@@ -28,18 +29,26 @@ export async function firstImport({ simulation, log, keys, config }: Cluster): P
   });
 }
 
-/** The test catalogue with hashes of the simulation, which are the same in each run, and with cards for desks. */
+/** The test catalogue with hashes of the simulation, which are the same in each run, and with cards for desks, and users of its own. */
 function catalogue(): object {
   const cheap = (secret: string): string => simulatedHash(secret, 'm=4096,t=3,p=1', 'c2ltdWxhdGVkIHNhbHQgIQ');
   return {
     ...CATALOGUE,
-    users: CATALOGUE.users.map((user) => ({ ...user, password_hash: cheap(`${idOf(user)}-password`) })),
+    users: [...CATALOGUE.users, ...LEAVERS.map(({ id, ...own }) => user(id, own)), user(SECOND_SUPPORT, SUPPORT)].map(
+      (one) => ({ ...one, password_hash: cheap(`${idOf(one)}-password`) }),
+    ),
     clients: CATALOGUE.clients.map((client) => ({ ...client, secret_hash: cheap(`${idOf(client)}-secret`) })),
     payment_methods: [
       ...CATALOGUE.payment_methods.filter(({ reference }) => !TROUBLED_CARDS.includes(reference)),
-      ...TROUBLED_CARDS.map((reference) => ({ reference, kind: 'card', users: ['ann', 'bob', 'vip'] })),
+      ...TROUBLED_CARDS.map((reference) => ({
+        reference,
+        kind: 'card',
+        users: ['ann', 'bob', 'vip', ...LEAVERS.map(({ id }) => id)],
+      })),
     ],
   };
 }
+
+const SUPPORT = { roles: ['support'] };
 
 const idOf = (entry: object): string => (entry as { readonly id: string }).id;

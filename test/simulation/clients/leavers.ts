@@ -1,0 +1,137 @@
+/**
+ * Persons who buy and get gifts, and then have themselves erased (docs/personal-data.md#erasure): by the approval of
+ * another user of support or once it is due, some after they had withdrawn it.
+ */
+import { sleep } from '../../../src/lib/world.js';
+import { purchaseOf } from '../../support/service/giftFlow.js';
+import type { Finding } from '../model/finding.js';
+import { type Answer, listField, textField } from '../model/history.js';
+import type { Member } from '../service/member.js';
+import { perform } from '../world/simulatedWorld.js';
+import type { Simulation } from '../world/simulation.js';
+import { openClient } from './client.js';
+import { sentOnce } from './sentOnce.js';
+
+export interface Leaver {
+  readonly id: string;
+  readonly name: string;
+  readonly phone_number: string;
+}
+
+/** Nobody else writes their names and numbers anywhere. */
+export const LEAVERS: readonly Leaver[] = [
+  { id: 'eve', name: 'Evelyn Farewell', phone_number: '07700 900801' },
+  { id: 'fay', name: 'Fay Goodbye', phone_number: '07700 900802' },
+  { id: 'gus', name: 'Gustav Adieu', phone_number: '07700 900803' },
+];
+/** The second user of support, who approves and withdraws what the first one has requested. */
+export const SECOND_SUPPORT = 'pam';
+
+export interface Leavers {
+  /** Lets them act until the virtual time `untilMs`. */
+  start(untilMs: number): void;
+  /**
+   * Has everybody erased whose erasure was ever requested. To be called once nothing fails any more.
+   * @returns who was not erased in time
+   */
+  finish(): Promise<readonly Finding[]>;
+  /** Clear values that name erased persons, or that they or others wrote about them. */
+  erasedValues(): readonly string[];
+}
+
+const SUPPORT = 'sue';
+const FRIENDS = ['ann', 'bob'];
+const PAUSE = { least: 1_000, most: 10_000 };
+/** An erasure that waits for money is tried again every ten minutes. */
+const WITHIN_MS = 1_500_000;
+const ASK_EVERY_MS = 5_000;
+
+export function openLeavers(simulation: Simulation, members: readonly Member[]): Leavers {
+  const client = openClient(simulation, { name: 'leavers', members });
+  const { chance } = client;
+  const leaving = new Set<Leaver>();
+  const values = new Map(LEAVERS.map((one) => [one, [one.name, one.phone_number, `${one.id}@test.example`]]));
+  const gifts: { readonly of: Leaver; readonly gift: string }[] = [];
+  let texts = 0;
+
+  /** A text about a person, which must go with them. */
+  function textAbout(person: Leaver): string {
+    const text = `${person.name} number ${++texts}`;
+    values.get(person)?.push(text);
+    return text;
+  }
+
+  const erasure = async (
+    person: Leaver,
+    user: string,
+    action: '' | '/approve' | '/withdraw',
+  ): Promise<Answer | undefined> =>
+    sentOnce(client, user, 'POST', `/ops/people/${person.id}/erasure${action}`, { reason: 'asked for it by letter' });
+
+  async function buy(person: Leaver): Promise<void> {
+    const [buyer, receiver] = chance.happens(0.5)
+      ? [person.id, chance.pick(FRIENDS)]
+      : [chance.pick(FRIENDS), person.id];
+    const body = purchaseOf('latte', [{ user_id: receiver }], { message: textAbout(person) });
+    const answer = await sentOnce(client, buyer, 'POST', '/api/v2/transactions', body);
+    const [gift] = listField(answer?.body, 'data', 'gifts');
+    if (answer?.status === 201) gifts.push({ of: person, gift: String(gift) });
+  }
+
+  async function block(): Promise<void> {
+    const { of, gift } = chance.pick(gifts);
+    if (leaving.has(of)) return;
+    for (const action of ['block', 'unblock'])
+      await sentOnce(client, SUPPORT, 'POST', `/ops/gifts/${gift}/${action}`, { reason: textAbout(of) });
+  }
+
+  async function leave(person: Leaver): Promise<void> {
+    leaving.add(person);
+    await erasure(person, SUPPORT, '');
+    if (chance.happens(0.3)) {
+      await erasure(person, SECOND_SUPPORT, '/withdraw');
+      await erasure(person, SUPPORT, '');
+    }
+    if (!chance.happens(0.5)) return;
+    const answer = await erasure(person, SECOND_SUPPORT, '/approve');
+    simulation.marks.sometimes(`the approval of an erasure is answered ${answer?.status ?? 'never'}`);
+  }
+
+  return {
+    start(untilMs) {
+      client.process.start('acting', async () => {
+        while (simulation.ms() < untilMs) {
+          await sleep(chance.between(PAUSE.least, PAUSE.most));
+          const staying = LEAVERS.filter((one) => !leaving.has(one));
+          if (staying.length === 0) return;
+          if (chance.happens(0.15)) await leave(chance.pick(staying));
+          else if (gifts.length > 0 && chance.happens(0.3)) await block();
+          else await buy(chance.pick(staying));
+        }
+      });
+    },
+    finish: async () =>
+      perform(
+        simulation,
+        client.process,
+        'finish erasures',
+        async () => {
+          const until = simulation.ms() + WITHIN_MS;
+          const findings: Finding[] = [];
+          for (const person of leaving) {
+            let answer = await erasure(person, SUPPORT, '');
+            while (answer?.status !== 200 && simulation.ms() < until) {
+              await sleep(ASK_EVERY_MS);
+              answer = await erasure(person, SUPPORT, '');
+            }
+            if (textField(answer?.body, 'data', 'status') === 'erased') continue;
+            const text = `${person.id} was not erased in time: ${answer?.status} ${JSON.stringify(answer?.body)}`;
+            findings.push({ rule: 'erasure', text });
+          }
+          return findings;
+        },
+        2 * WITHIN_MS,
+      ),
+    erasedValues: () => [...leaving].flatMap((one) => values.get(one) ?? []),
+  };
+}
