@@ -17,6 +17,7 @@ import type { History } from './model/history.js';
 import type { Leeway } from './model/finding.js';
 import { check, type Finding } from './model/model.js';
 import { firstImport } from './service/firstImport.js';
+import { openKeyChange } from './service/keyChange.js';
 import { interlude } from './service/interludes.js';
 import { type Member, SKEW_MS, startMember } from './service/member.js';
 import { startNemesis } from './service/nemesis.js';
@@ -90,12 +91,13 @@ export async function simulate({
     await subscriber.subscribe();
     const alone = chance.happens(ALONE);
     const leavers = openLeavers(simulation, fronts);
-    const actors = [crowd, operators, ...(alone ? [] : [openDesks(simulation, fronts), leavers])];
+    const keyChange = openKeyChange(cluster, members);
+    const actors = [crowd, operators, keyChange, ...(alone ? [] : [openDesks(simulation, fronts), leavers])];
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     const happened = interludes ? await interlude(cluster, { members, crowd }) : undefined;
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     await recover(cluster, members);
-    const unerased = await leavers.finish();
+    const unfinished = [...(await keyChange.finish()), ...(await leavers.finish())];
     await perform(simulation, crowd.reader.process, 'take up all', crowd.takeUpAll, READ_MS);
     await settle(cluster, members, { leastMs: 0, mostMs: QUIET_MS });
     const quietFrom = simulation.now();
@@ -110,7 +112,7 @@ export async function simulate({
         ...(alone ? { alone, ledger: bookedBy(cluster.ledger) } : {}),
       }),
       ...seen,
-      ...unerased,
+      ...unfinished,
       ...(await checkErasure(cluster, leavers.erasedValues())),
       ...checkLog(cluster.log),
       ...checkMoney(cluster.log, cluster.ledger),

@@ -1,6 +1,6 @@
 /** After an erasure nothing that is stored names the person, as `gift people verify-erasure` looks for it. */
 import { verifyErasure } from '../../../src/ops/people/index.js';
-import { masterKeys } from '../../../src/runtime/personal/masterKeys.js';
+import { masterKeys } from '../../../src/runtime/personal/index.js';
 import { findMasterKeys } from '../../../src/service/keys.js';
 import { openSimulatedEvents } from '../engines/eventStore.js';
 import { openSimulatedKeys } from '../engines/keyStore.js';

@@ -31,6 +31,8 @@ export interface Cluster {
   readonly ledger: RecordRows;
   /** Number of the release that processes start with: each one has other versions of some read models. */
   release: number;
+  /** `MASTER_KEY` that processes start with. */
+  masterKeys: string;
   /** The settings of a process with these roles. */
   config(roles: string): Config;
   /** The engines as a process reaches them. */
@@ -59,7 +61,6 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     DATA_DIR: dataDir,
     TOKEN_KEY: key(),
     HASH_KEY: key(),
-    MASTER_KEY: key(),
     SEAL_KEY: key(),
     PAYMENTS: 'simulated',
     NOTIFICATIONS: 'simulated',
@@ -67,7 +68,7 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     ERASURE_DELAY: '30',
     ...settings,
   };
-  return {
+  const cluster: Cluster = {
     simulation,
     log,
     readStore,
@@ -75,7 +76,8 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     receivers: openReceivers(simulation),
     ledger,
     release: 0,
-    config: (roles) => loadConfig({ ...env, ROLES: roles }),
+    masterKeys: key(),
+    config: (roles) => loadConfig({ ...env, MASTER_KEY: cluster.masterKeys, ROLES: roles }),
     enginesOf(process, logger) {
       const link = (engine: string): Link => linkTo(engine, process, simulation);
       return {
@@ -98,4 +100,5 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     },
     close: () => rmSync(dataDir, { recursive: true, force: true }),
   };
+  return cluster;
 }
