@@ -1,6 +1,7 @@
 /** A client of the API: it logs users in, and sends one request at a time to any member. */
+import { sleep } from '../../../src/lib/world.js';
 import type { Member } from '../service/member.js';
-import { NoAnswerError, send } from '../service/network.js';
+import { NoAnswerError, NoConnectionError, send } from '../service/network.js';
 import type { Answer } from '../model/history.js';
 import type { Request } from '../model/requests.js';
 import type { Chance } from '../world/chance.js';
@@ -25,6 +26,9 @@ export interface ClientOptions {
 
 /** The API client of all users; its secret is `{id}-secret`. */
 const CLIENT_ID = 'app';
+/** Connections that are tried for a request, to any member, while none is made; and the virtual ms between two. */
+const MOST_CONNECTIONS = 6;
+const RECONNECT_MS = 1_500;
 /** In the place of a user: the API client itself. */
 export const CLIENT = `client:${CLIENT_ID}`;
 
@@ -42,13 +46,15 @@ export function openClient(simulation: Simulation, { name, members }: ClientOpti
       body: body === undefined ? undefined : JSON.stringify(body),
       address,
     };
-    try {
-      const answer = await send(simulation, { from: process, to: chance.pick(members), request });
-      return { status: answer.status, headers: answer.headers, body: jsonOf(answer.text) };
-    } catch (error) {
-      if (error instanceof NoAnswerError) return undefined;
-      throw error;
-    }
+    for (let attempts = 1; ; attempts++)
+      try {
+        const answer = await send(simulation, { from: process, to: chance.pick(members), request });
+        return { status: answer.status, headers: answer.headers, body: jsonOf(answer.text) };
+      } catch (error) {
+        if (!(error instanceof NoAnswerError)) throw error;
+        if (!(error instanceof NoConnectionError) || attempts === MOST_CONNECTIONS) return undefined;
+        await sleep(RECONNECT_MS);
+      }
   }
 
   async function granted(owner: string, grant: object, token?: string): Promise<string | undefined> {

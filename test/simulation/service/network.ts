@@ -7,7 +7,12 @@ import type { Member } from './member.js';
 
 /** No answer came: the request may have been carried out. */
 export class NoAnswerError extends Error {
-  override readonly name = 'NoAnswerError';
+  override readonly name: string = 'NoAnswerError';
+}
+
+/** No connection was made: the request was certainly not carried out. */
+export class NoConnectionError extends NoAnswerError {
+  override readonly name = 'NoConnectionError';
 }
 
 /** Virtual ms that one way takes. */
@@ -18,7 +23,7 @@ const PATIENCE_MS = 30_000;
 /** Idempotency keys of requests that have arrived and are not answered. */
 const keysInHand = new WeakMap<Simulation, Set<string>>();
 
-/** Sends a request of a client's process to a member. @throws NoAnswerError */
+/** Sends a request of a client's process to a member. @throws NoAnswerError, NoConnectionError */
 export async function send(
   simulation: Simulation,
   { from, to, request }: { readonly from: SimulatedProcess; readonly to: Member; readonly request: HttpRequest },
@@ -50,7 +55,8 @@ export async function send(
         fail(wayMs(), 'connection lost');
       else settle(wayMs(), `answer ${answer.status}`, () => resolve(answer));
     };
-    if (!process.alive || !listener.isOpen) return fail(wayMs(), 'connection refused');
+    if (!process.alive || !listener.isOpen)
+      return settle(wayMs(), 'connection refused', () => reject(new NoConnectionError(text)));
     forget = process.onEnd(() => fail(wayMs(), 'connection lost'));
     fail(PATIENCE_MS, 'no answer');
     simulation.schedule({
