@@ -1,7 +1,7 @@
 /** The marks that seeds must reach: one that none meets shows that the simulation has lost a fault, or work. */
 import type { Counts } from './seedReport.js';
 
-/** Marks by the number of short runs (`--minutes 0.15`) of which one meets them, with room to spare. */
+/** Marks by the number of short runs (`--minutes 0.1`) of which one meets them, with room to spare. */
 const WITHIN: ReadonlyMap<number, readonly string[]> = new Map([
   [
     300,
