@@ -104,8 +104,7 @@ export async function simulate({
     await perform(simulation, crowd.reader.process, 'read all', crowd.readAll, READ_MS);
     const { installation } = crowd;
     const seen = [...operators.findings(), ...(await subscriber.findings())];
-    const isSigned = (): boolean => cluster.log.stored.at(-1)?.type === 'TreeHeadSigned';
-    await simulation.run(simulation.ms() + SIGNED_MS, isSigned);
+    await simulation.run(simulation.ms() + SIGNED_MS);
     const findings = [
       ...check(crowd.history(), {
         installation,

@@ -24,6 +24,7 @@ export interface KeyChange {
 const PROBABILITY = 0.3;
 /** Virtual ms between two polls of processes that are to start again, and two calls of `gift keys rewrap`. */
 const POLL_MS = 500;
+const MOST_POLL_MS = 60_000;
 const WITHIN_MS = 900_000;
 
 export function openKeyChange(cluster: Cluster, members: readonly Member[]): KeyChange {
@@ -39,7 +40,9 @@ export function openKeyChange(cluster: Cluster, members: readonly Member[]): Key
     for (const member of members) {
       const starts = member.starts();
       member.stop();
-      while (member.starts() === starts || !member.started()) await sleep(POLL_MS);
+      // It may be down for days.
+      for (let ms = POLL_MS; member.starts() === starts || !member.started(); ms = Math.min(2 * ms, MOST_POLL_MS))
+        await sleep(ms);
     }
   }
 
