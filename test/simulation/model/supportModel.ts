@@ -74,8 +74,9 @@ function extend(world: GiftWorld, state: GiftState, { expiryDate }: Extend): Pos
   const refusals: Possible[] = [];
   if (state.payment === 'pending') refusals.push(refused(state, NOT_PAID));
   if (isCancelled(state)) refusals.push(refused(state, CANCELLED));
-  // The same day again changes nothing.
-  if (expiryDate === state.expiresOn && refusals.length === 0 && !isExpired(state)) return [changed(world, state)];
+  // The same day again changes nothing. Of a cancelled gift that stays redeemed the documents leave it open.
+  const isPossible = state.payment !== 'pending' && !isOver(state) && !isExpired(state);
+  if (expiryDate === state.expiresOn && isPossible) return [...refusals, changed(world, state)];
   const latestDay = `${Number(state.today.slice(0, 4)) + TEN_YEARS}${state.today.slice(4)}`;
   if (expiryDate <= state.expiresOn || expiryDate <= state.today || expiryDate > latestDay)
     refusals.push(later(state, INVALID_DATE));
