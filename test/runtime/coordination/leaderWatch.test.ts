@@ -5,10 +5,12 @@ import { acquireLease, leaseState } from '../../../src/runtime/coordination/leas
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { silent } from '../../support/fixtures/projecting.js';
 import { until } from '../../support/assertions/until.js';
+import { inVirtualTime } from '../../simulation/world/virtualTime.js';
 
 const test = suite('watching whether a process leads');
+const timed = inVirtualTime(test);
 
-test('a lease has a leader while it is renewed, and none a while after that', async () => {
+timed('a lease has a leader while it is renewed, and none a while after that', async () => {
   const records = memoryRecords(Date.now);
   const signal = new AbortController().signal;
   const lease = await acquireLease(records, 'led', { holder: 'a', signal, logger: silent, ttlMs: 1_500 });

@@ -11,11 +11,13 @@ import { processLife } from '../../../src/runtime/coordination/processLife.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { silent } from '../../support/fixtures/projecting.js';
 import { FOR_EVER_MS, until } from '../../support/assertions/until.js';
+import { inVirtualTime } from '../../simulation/world/virtualTime.js';
 
 const TTL = 120;
 /** Time of a lease that runs out in no test, in ms. */
 const LONG = FOR_EVER_MS;
 const test = suite('lease');
+const timed = inVirtualTime(test);
 
 const options = (holder: string, more: Partial<LeaseOptions> = {}): LeaseOptions => ({
   holder,
@@ -52,7 +54,7 @@ function cuttable(records: Records): {
   return self;
 }
 
-test('a released lease is acquired by the next process at once, with a higher fence', async () => {
+timed('a released lease is acquired by the next process at once, with a higher fence', async () => {
   const records = memoryRecords(Date.now);
   const first = await acquire(records, 'a');
   assert.ok(first.held);
@@ -69,7 +71,7 @@ test('a released lease is acquired by the next process at once, with a higher fe
   await second?.release();
 });
 
-test('a released lease is acquired without waiting for its time', async () => {
+timed('a released lease is acquired without waiting for its time', async () => {
   const records = memoryRecords(Date.now);
   const first = await acquire(records, 'a', LONG);
   const waiting = acquire(records, 'b', LONG);
@@ -78,7 +80,7 @@ test('a released lease is acquired without waiting for its time', async () => {
   await second.release();
 });
 
-test('a holder cut off from the store loses the lease, and another takes it', async () => {
+timed('a holder cut off from the store loses the lease, and another takes it', async () => {
   const shared = memoryRecords(Date.now);
   for (const cut of ['fails', 'silent'] as const) {
     const link = cuttable(shared);
@@ -122,7 +124,7 @@ function gated(records: Records): { readonly records: Records; gate: Promise<voi
   return self;
 }
 
-test('a lease that was seen to be over stays so, though its renewal is stored later', async () => {
+timed('a lease that was seen to be over stays so, though its renewal is stored later', async () => {
   const link = gated(memoryRecords(Date.now));
   const lease = await acquire(link.records, 'a');
   const { promise, resolve } = deferred<void>();
@@ -144,7 +146,7 @@ test('a lease that was seen to be over stays so, though its renewal is stored la
   await again.release();
 });
 
-test('new work waits for a renewal that is late, or for the loss', async () => {
+timed('new work waits for a renewal that is late, or for the loss', async () => {
   const link = gated(memoryRecords(Date.now));
   const ttlMs = LEASE_MS * 4;
   const lease = await acquire(link.records, 'a', ttlMs);
@@ -171,7 +173,7 @@ test('new work waits for a renewal that is late, or for the loss', async () => {
   await lease.renewed();
 });
 
-test("a renewal whose answer was lost is recognised as the holder's own", async () => {
+timed("a renewal whose answer was lost is recognised as the holder's own", async () => {
   const link = cuttable(memoryRecords(Date.now));
   const lease = await acquire(link.records, 'a');
   link.cut = 'answers are lost';
@@ -182,7 +184,7 @@ test("a renewal whose answer was lost is recognised as the holder's own", async 
   await lease.release();
 });
 
-test('a recognised renewal makes the lease last no longer than others take it to', async () => {
+timed('a recognised renewal makes the lease last no longer than others take it to', async () => {
   const records = memoryRecords(Date.now);
   const ttlMs = 1_200;
   let puts = 0;
@@ -218,7 +220,7 @@ test('a recognised renewal makes the lease last no longer than others take it to
   assert.not(held, 'before the other has it');
 });
 
-test('a slow store does not take the lease away', async () => {
+timed('a slow store does not take the lease away', async () => {
   const records = memoryRecords(Date.now);
   const ttlMs = 1_200;
   let renewals = 0;
@@ -242,7 +244,7 @@ test('a slow store does not take the lease away', async () => {
   await lease.release();
 });
 
-test('a late release does not disturb the next holder', async () => {
+timed('a late release does not disturb the next holder', async () => {
   const records = memoryRecords(Date.now);
   const lease = await acquire(records, 'a');
   await records.put('lease/work', { holder: 'thief', fence: 77 });
@@ -255,7 +257,7 @@ test('a late release does not disturb the next holder', async () => {
   await next.release();
 });
 
-test('a process acquires again at once a lease that it lost and none took', async () => {
+timed('a process acquires again at once a lease that it lost and none took', async () => {
   const records = memoryRecords(Date.now);
   await records.put('lease/work', { holder: 'a', fence: 5 });
   const lease = await acquire(records, 'a', LONG);
@@ -287,7 +289,7 @@ test('the lease of a process killed on this machine is acquired at once, any oth
   else await had({ life }, LONG);
 });
 
-test('waiting ends with the signal', async () => {
+timed('waiting ends with the signal', async () => {
   const records = memoryRecords(Date.now);
   const held = await acquire(records, 'a');
   const stop = new AbortController();
@@ -300,7 +302,7 @@ test('waiting ends with the signal', async () => {
   await held.release();
 });
 
-test('an unreachable store is waited for', async () => {
+timed('an unreachable store is waited for', async () => {
   const link = cuttable(memoryRecords(Date.now));
   link.cut = 'fails';
   const waiting = acquire(link.records, 'a');
@@ -312,7 +314,7 @@ test('an unreachable store is waited for', async () => {
   await lease.release();
 });
 
-test('an unexpected error gives the lease up', async () => {
+timed('an unexpected error gives the lease up', async () => {
   const records = memoryRecords(Date.now);
   let broken = false;
   const lease = await acquire(

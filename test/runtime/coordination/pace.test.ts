@@ -11,8 +11,10 @@ import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { silent } from '../../support/fixtures/projecting.js';
 import { turnsDuring } from '../../support/assertions/turns.js';
 import { until } from '../../support/assertions/until.js';
+import { inVirtualTime } from '../../simulation/world/virtualTime.js';
 
 const test = suite('pace');
+const timed = inVirtualTime(test);
 const POLITE: Pace = { polite: true, rest: async () => undefined };
 
 /** A clock that goes on only by what is slept. */
@@ -32,7 +34,7 @@ async function took(clock: { now(): number }, pace: Pace, events: number): Promi
   return clock.now() - began;
 }
 
-test('work rests only while requests are answered, by how late their processes are', async () => {
+timed('work rests only while requests are answered, by how late their processes are', async () => {
   const records = memoryRecords(Date.now);
   const clock = madeUpClock();
   assert.ok((await turnsDuring(async () => FULL_SPEED.rest(1_000_000))) < 10);
@@ -46,7 +48,7 @@ test('work rests only while requests are answered, by how late their processes a
   assert.is(await took(clock, considerate(records, clock), 100), 200, '500 a second: of several the worst counts');
 });
 
-test('the pace follows the delay every second, and is full once no requests are answered', async () => {
+timed('the pace follows the delay every second, and is full once no requests are answered', async () => {
   const records = memoryRecords(Date.now);
   const clock = madeUpClock();
   const put = async (delayMs: number): Promise<unknown> => records.put('serving/one', { requests: 20, delayMs });
@@ -62,7 +64,7 @@ test('the pace follows the delay every second, and is full once no requests are 
   assert.is(await took(clock, pace, 1_000_000), 0);
 });
 
-test('a rest ends with the signal; the pace stays while the store does not answer', async () => {
+timed('a rest ends with the signal; the pace stays while the store does not answer', async () => {
   const records = memoryRecords(Date.now);
   await records.put('serving/one', { requests: 20, delayMs: 1 });
   let down = false;
@@ -80,7 +82,7 @@ test('a rest ends with the signal; the pace stays while the store does not answe
   assert.is(pace.polite, true);
 });
 
-test('reading goes on in small batches from the same place while requests are answered', async () => {
+timed('reading goes on in small batches from the same place while requests are answered', async () => {
   const requested: [string | undefined, number | undefined][] = [];
   async function* read(
     after: string | undefined,
@@ -111,7 +113,7 @@ test('reading goes on in small batches from the same place while requests are an
   ]);
 });
 
-test('writing goes in small parts while requests are answered, the checkpoint with the last', async () => {
+timed('writing goes in small parts while requests are answered, the checkpoint with the last', async () => {
   const written: WriteBatch[][] = [];
   const store = { write: async (batches: readonly WriteBatch[]) => void written.push([...batches]) };
   const none = (async function* () {})() as ReturnType<EventStore['follow']>;
@@ -147,7 +149,7 @@ test('writing goes in small parts while requests are answered, the checkpoint wi
   );
 });
 
-test('a process that answers requests reports once a second', async () => {
+timed('a process that answers requests reports once a second', async () => {
   const records = memoryRecords(Date.now);
   const reporter = reportServing({ records, holder: 'one', logger: silent });
   for (const route of ['/api/v2/gifts/:giftId', '/api/v2/gifts/:giftId', '/metrics', undefined])

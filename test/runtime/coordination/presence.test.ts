@@ -10,8 +10,10 @@ import { openPresence } from '../../../src/runtime/coordination/presence.js';
 import { processLife } from '../../../src/runtime/coordination/processLife.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { eventually } from '../../support/assertions/until.js';
+import { inVirtualTime } from '../../simulation/world/virtualTime.js';
 
 const test = suite('the presence of processes');
+const timed = inVirtualTime(test);
 const logger = pino({ level: 'silent' });
 
 /** Records that a process writes no more while `frozen`. */
@@ -19,7 +21,7 @@ function freezable(records: Records, frozen: () => boolean): Records {
   return { ...records, put: async (...args) => (frozen() ? new Promise(() => undefined) : records.put(...args)) };
 }
 
-test('a process of another machine is taken for gone after its last renewal', async () => {
+timed('a process of another machine is taken for gone after its last renewal', async () => {
   const records = memoryRecords(Date.now);
   let frozen = false;
   const other = openPresence({ records: freezable(records, () => frozen), logger, life: 'boot-2/pid:[1]/7/100' });
@@ -44,7 +46,7 @@ test('a process of another machine is taken for gone after its last renewal', as
   assert.equal((await records.list('present/')).length, 1, 'those that were closed left nothing');
 });
 
-test('no unknown process counts as gone, nor any while the store does not answer', async () => {
+timed('no unknown process counts as gone, nor any while the store does not answer', async () => {
   const stored = memoryRecords(Date.now);
   let down = false;
   const records: Records = {
