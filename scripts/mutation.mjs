@@ -22,8 +22,10 @@ const { values, positionals } = parseArgs({
 const SOURCES = positionals.length > 0 ? positionals : ['src/domain'];
 const TESTS = values.tests ?? SOURCES.map((one) => one.replace(/^src/, 'test'));
 
-/** Longest time that tests of one mutant may say nothing, ms. */
-const SILENT_MS = 20_000;
+/** Longest time in ms that a process may take to load the tests, or to run them without a mutant. */
+const SILENT_MS = 60_000;
+/** Longest time in ms that tests may take with a mutant on, by the time that they take without one. */
+const patience = (ms) => 2_000 + 5 * ms;
 /** Texts are seldom behaviour: messages have tests of their own. */
 const LEFT_OUT = ['StringLiteral'];
 
@@ -57,9 +59,9 @@ async function startTests(copy, files, mutant) {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     env: { ...process.env, ...(mutant === undefined ? {} : { MUTANT: mutant }) },
   });
-  const next = () =>
+  const next = (withinMs) =>
     new Promise((resolve) => {
-      const timer = setTimeout(() => child.kill('SIGKILL'), SILENT_MS);
+      const timer = setTimeout(() => child.kill('SIGKILL'), withinMs);
       const over = (message) => {
         clearTimeout(timer);
         child.off('message', over).off('exit', ended);
@@ -68,11 +70,11 @@ async function startTests(copy, files, mutant) {
       const ended = () => over(undefined);
       child.once('message', over).once('exit', ended);
     });
-  const ready = await next();
+  const ready = await next(SILENT_MS);
   return {
     alive: () => ready === 'ready' && child.exitCode === null && child.signalCode === null,
-    ask(order) {
-      const answer = next();
+    ask(order, withinMs = SILENT_MS) {
+      const answer = next(withinMs);
       child.send(order);
       return answer;
     },
@@ -89,9 +91,9 @@ async function coverageOf(copy, files) {
 }
 
 /** Whether one of these files fails with the mutant on, in a process that it has to itself from its start. */
-async function killedAlone(copy, files, id) {
+async function killedAlone(copy, { id, tests: files, withinMs }) {
   const tests = await startTests(copy, files, id);
-  const killed = !tests.alive() || ((await tests.ask({ mutant: id, files }))?.killed ?? true);
+  const killed = !tests.alive() || ((await tests.ask({ mutant: id, files }, withinMs))?.killed ?? true);
   tests.end();
   return killed;
 }
@@ -106,36 +108,36 @@ async function survivorsOf(copy, mutants, files) {
   const shared = new Set();
   const all = [...new Set(mutants.flatMap(({ tests }) => tests))];
   let running;
-  for (const { id, tests, atLoad } of mutants) {
+  for (const { id, tests, atLoad, withinMs } of mutants) {
     if (tests.length === 0 || atLoad) continue;
     if (running?.alive() !== true) running = await startTests(copy, files);
-    if (!running.alive() || ((await running.ask({ mutant: id, files: tests }))?.killed ?? true)) shared.add(id);
+    if (!running.alive() || ((await running.ask({ mutant: id, files: tests }, withinMs))?.killed ?? true))
+      shared.add(id);
   }
   const clean = running?.alive() !== true || (await running.ask({ mutant: null, files: all }))?.covered !== undefined;
   running?.end();
   const alive = [];
   for (const mutant of mutants) {
-    const { id, tests } = mutant;
-    if (clean && shared.has(id)) continue;
-    const hopeless = tests.length === 0 || reasons.has(describe(mutant));
-    if (hopeless || !(await killedAlone(copy, tests, id))) alive.push(mutant);
+    if (clean && shared.has(mutant.id)) continue;
+    const hopeless = mutant.tests.length === 0 || reasons.has(describe(mutant));
+    if (hopeless || !(await killedAlone(copy, mutant))) alive.push(mutant);
   }
   return alive;
 }
 
 /** @returns the mutants that no test kills */
 async function survivors(copy, mutants, files) {
-  const { covered, static: early } = await coverageOf(copy, files);
+  const { covered, static: early, ms } = await coverageOf(copy, files);
   const coveredBy = new Map();
   for (const [file, ids] of Object.entries(covered))
     for (const id of ids) coveredBy.set(id, [...(coveredBy.get(id) ?? []), file]);
   // What runs while files are loaded runs once: such a mutant always runs alone.
   const atLoad = new Set(early);
-  const all = mutants.map((one) => ({
-    ...one,
-    tests: coveredBy.get(one.id) ?? (atLoad.has(one.id) ? files : []),
-    atLoad: atLoad.has(one.id),
-  }));
+  const all = mutants.map((one) => {
+    const tests = coveredBy.get(one.id) ?? (atLoad.has(one.id) ? files : []);
+    const withinMs = patience(tests.reduce((sum, file) => sum + ms[file], 0));
+    return { ...one, tests, atLoad: atLoad.has(one.id), withinMs };
+  });
   const alive = [];
   for (const name of new Set(all.map(({ fileName }) => fileName)))
     alive.push(

@@ -2,7 +2,8 @@
  * Runs compiled test files against mutants: `node mutationTests.mjs FILE…`, a child of mutation.mjs. All mutants are in
  * the code, each behind a switch of Stryker's instrumenter. `{run: {mutant, files}}` runs these files with that mutant
  * on, until a test fails, and is answered by `{mutant, killed}`; `mutant: null` runs them without any, and answers
- * `{covered: {[file]: ids}, static: ids}`, or with the file that fails. MUTANT: is on before the files are loaded.
+ * `{covered: {[file]: ids}, static: ids, ms: {[file]: number}}`, or with the file that fails. MUTANT: is on before the
+ * files are loaded.
  */
 globalThis.UVU_DEFER = 1;
 const switches = (globalThis.__stryker__ = { activeMutant: process.env.MUTANT });
@@ -33,14 +34,17 @@ async function failing(files) {
 
 async function coverage(files) {
   switches.activeMutant = undefined;
+  const ms = {};
   for (const file of files) {
     switches.currentTestId = file;
+    const start = performance.now();
     if (!(await passes(file))) return { failed: file };
+    ms[file] = performance.now() - start;
   }
   switches.currentTestId = undefined;
   const { perTest = {}, static: early = {} } = switches.mutantCoverage ?? {};
   const covered = Object.fromEntries(Object.entries(perTest).map(([file, hits]) => [file, Object.keys(hits)]));
-  return { covered, static: Object.keys(early) };
+  return { covered, static: Object.keys(early), ms };
 }
 
 process.on('message', async ({ mutant, files }) => {

@@ -17,6 +17,7 @@ timed('a lease has a leader while it is renewed, and none a while after that', a
   const watch = watchLeaders(records, ['led', 'never'], 2_500);
   try {
     assert.is(watch.noLeaderSince('never'), undefined, 'not known yet');
+    assert.is(watch.changes('never'), 0);
     await until(() => watch.noLeaderSince('never') !== undefined);
     assert.is(watch.noLeaderSince('led'), undefined);
     await lease?.release();

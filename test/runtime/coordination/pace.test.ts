@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { EventBatch, EventStore } from '../../../src/ports/eventStore.js';
-import type { WriteBatch } from '../../../src/ports/readStore.js';
+import type { ReadStore, WriteBatch } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { enterWorld, REAL_WORLD } from '../../../src/lib/world.js';
 import { considerate, paced, type Pace } from '../../../src/runtime/coordination/pace.js';
 import { reportServing, servingNow } from '../../../src/runtime/coordination/serving.js';
 import { FULL_SPEED } from '../../support/faults/fullSpeed.js';
@@ -62,6 +63,60 @@ timed('the pace follows the delay every second, and is full once no requests are
   await records.delete('serving/one');
   clock.advance(1_000);
   assert.is(await took(clock, pace, 1_000_000), 0);
+});
+
+timed('a rate stays while the delay is between good and bad, and never falls below the least', async () => {
+  const records = memoryRecords(Date.now);
+  const clock = madeUpClock();
+  const put = async (delayMs: number): Promise<unknown> => records.put('serving/one', { requests: 20, delayMs });
+  await put(8);
+  const pace = considerate(records, clock);
+  assert.is(await took(clock, pace, 8_000), 1_000, '8 ms are not bad');
+  for (const delayMs of [4, 8]) {
+    await put(delayMs);
+    assert.is(await took(clock, pace, 8_000), 1_000, `${delayMs} ms`);
+  }
+  await put(30);
+  for (let polls = 0; polls < 6; polls++) await took(clock, pace, 8_000);
+  assert.is(await took(clock, pace, 1_000), 2_000, '500 a second');
+});
+
+timed('the load is polled once a second, and no more often', async () => {
+  const records = memoryRecords(Date.now);
+  let polls = 0;
+  const counted = { ...records, list: async <V>(prefix: string) => ((polls += 1), records.list<V>(prefix)) };
+  const clock = madeUpClock();
+  const pace = considerate(counted, clock);
+  for (const ms of [0, 500, 499, 1]) {
+    clock.advance(ms);
+    await pace.rest(0);
+  }
+  assert.is(polls, 2);
+});
+
+timed('a rest of less than a millisecond is left out', async () => {
+  const records = memoryRecords(Date.now);
+  await records.put('serving/one', { requests: 20, delayMs: 1 });
+  const clock = madeUpClock();
+  const pace = considerate(records, clock);
+  assert.is(await took(clock, pace, 7), 0);
+  assert.is(await took(clock, pace, 1), 1, 'it is made up for');
+});
+
+timed('a write of a part is followed by a pause as long as it took, at most 50 ms', async () => {
+  const none = (async function* () {})() as ReturnType<EventStore['follow']>;
+  const collection = { name: 'c', version: 1, indexes: [] };
+  const wrote = async (ms: number, count: number): Promise<number> => {
+    const store: Pick<ReadStore, 'write'> = { write: async () => sleep(ms) };
+    const engines = { events: { follow: () => none, readAll: () => none }, store };
+    const documents = Array.from({ length: count }, (_, n) => ({ id: `d${n}`, position: '1', body: {} }));
+    const start = performance.now();
+    await paced(engines, POLITE).store.write([{ collection, documents }]);
+    return Math.round(performance.now() - start);
+  };
+  assert.is(await wrote(20, 10), 40);
+  assert.is(await wrote(20, 400), 80, 'two parts');
+  assert.is(await wrote(200, 10), 250);
 });
 
 timed('a rest ends with the signal; the pace stays while the store does not answer', async () => {
@@ -147,6 +202,12 @@ timed('writing goes in small parts while requests are answered, the checkpoint w
       [0, true],
     ],
   );
+  written.length = 0;
+  await paced(engines, POLITE).store.write([{ collection, documents: documents.slice(0, 400), checkpoint }]);
+  assert.equal(
+    written.map(([batch]) => batch?.checkpoint),
+    [undefined, checkpoint],
+  );
 });
 
 timed('a process that answers requests reports once a second', async () => {
@@ -165,6 +226,33 @@ timed('a process that answers requests reports once a second', async () => {
   assert.ok(left > 1_000 && left <= 3_500, `it is taken back by itself after ${left} ms`);
   await sleep(1_100);
   assert.is((await records.get('serving/one'))?.version, 1, 'and then no more');
+  reporter.answered('/api/v2/gifts/:giftId');
+  await until(async () => (await records.get('serving/one'))?.version === 2, 'the report of a second with a request');
+  await reporter.close();
+  reporter.answered('/api/v2/gifts/:giftId');
+  await sleep(2_000);
+  assert.is((await records.get('serving/one'))?.version, 2, 'and none once it is closed');
+});
+
+timed('reports the delay of the event loop without the time between two samples', async () => {
+  const calls: string[] = [];
+  const simulated = enterWorld(REAL_WORLD);
+  enterWorld(simulated);
+  Object.assign(simulated, {
+    loopDelay: () => ({
+      enable: () => calls.push('enable'),
+      disable: () => calls.push('disable'),
+      reset: () => undefined,
+      percentile: () => 35e6,
+    }),
+  });
+  const records = memoryRecords(Date.now);
+  const reporter = reportServing({ records, holder: 'one', logger: silent });
+  for (let requests = 0; requests < 3; requests++) reporter.answered('/api/v2/gifts/:giftId');
+  await until(async () => (await records.get('serving/one')) !== undefined, 'the report');
+  assert.equal(await servingNow(records), { requests: 3, delayMs: 30 });
+  await until(() => calls.includes('disable'), 'a second without requests');
+  assert.equal(calls, ['enable', 'disable'], 'measured only while requests come');
   await reporter.close();
 });
 

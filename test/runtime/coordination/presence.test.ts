@@ -70,6 +70,58 @@ timed('no unknown process counts as gone, nor any while the store does not answe
   }
 });
 
+timed('a process that long held nothing leaves no record, and takes another identity', async () => {
+  const records = memoryRecords(Date.now);
+  const here = openPresence({ records, logger, life: 'boot-1/pid:[1]/7/100' });
+  const present = async (): Promise<number> => (await records.list('present/')).length;
+  await sleep(5_000);
+  assert.is(await present(), 0, 'it holds nothing yet');
+  const first = here.self;
+  assert.equal(first, { process: first.process, life: 'boot-1/pid:[1]/7/100' });
+  assert.is(here.self.process, first.process);
+  await sleep(500);
+  assert.is(await present(), 1, 'it says so within half a second');
+  await sleep(118_000);
+  assert.is(await present(), 1);
+  await sleep(3_000);
+  assert.is(await present(), 0);
+  const next = here.self;
+  assert.is.not(next.process, first.process);
+  await sleep(1_000);
+  assert.is(await present(), 1);
+  assert.not(here.isGone(next));
+  await here.close();
+  assert.is(await present(), 0);
+});
+
+timed('a process that does not know its life says none', async () => {
+  const here = openPresence({ records: memoryRecords(Date.now), logger, life: null });
+  assert.equal(Object.keys(here.self), ['process']);
+  await here.close();
+});
+
+timed('renews its record every 300 ms, and polls once a second at rest', async () => {
+  const records = memoryRecords(Date.now);
+  let polls = 0;
+  const counted = { ...records, list: async <V>(prefix: string) => ((polls += 1), records.list<V>(prefix)) };
+  const here = openPresence({ records: counted, logger });
+  await sleep(10_100);
+  assert.ok(polls >= 10 && polls <= 12, `${polls} at rest`);
+  void here.self;
+  polls = 0;
+  await sleep(3_000);
+  assert.ok(polls >= 10 && polls <= 11, `${polls} while it holds something`);
+  await here.close();
+});
+
+timed('a store that fails while a process ends does not fail its end', async () => {
+  const down = async (): Promise<never> => Promise.reject(new UnavailableError('down'));
+  const here = openPresence({ records: { ...memoryRecords(Date.now), delete: down }, logger });
+  void here.self;
+  await sleep(1_000);
+  await here.close();
+});
+
 if (processLife() === undefined) {
   console.log('skipped: processes of this machine: this system does not tell');
 } else {

@@ -4,10 +4,16 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { hasEnded, processLife } from '../../../src/runtime/coordination/processLife.js';
+import { hasEnded, lives, processLife } from '../../../src/runtime/coordination/processLife.js';
 
 const test = suite('the life of a process');
 const own = processLife();
+
+if (process.platform === 'linux')
+  test('Linux tells the life of this process: boot, container, id and start', () => {
+    assert.match(own ?? '', /^[\da-f-]{36}\/pid:\[\d+\]\/\d+\/\d+$/);
+    assert.is(own?.split('/')[2], String(process.pid));
+  });
 
 if (own === undefined) {
   console.log('skipped: the life of a process: this system does not tell');
@@ -79,9 +85,24 @@ if (own === undefined) {
       assert.is(looked(stat, requested), ended, `${stat}, then ${requested ?? 'it is there'}`);
   });
 
+  test('tells whether a process of this machine lives, and nothing of others', () => {
+    const [boot, space] = own.split('/');
+    assert.is(lives(own), true);
+    assert.is(lives(`${boot}/${space}/999999999/1`), false);
+    assert.is(lives(`other/${space}/999999999/1`), undefined);
+    assert.is(lives(own, ''), undefined, 'this system does not tell who we are');
+  });
+
   test('nothing is known of a process of another machine, boot or container', () => {
     const [boot, space] = own.split('/');
-    for (const life of [`other/${space}/999999999/1`, `${boot}/pid:[1]/999999999/1`, '', 'a/b', `${boot}/${space}`])
+    for (const life of [
+      `other/${space}/999999999/1`,
+      `${boot}/pid:[1]/999999999/1`,
+      `${boot}/${space}/999999999/1/2`,
+      '',
+      'a/b',
+      `${boot}/${space}`,
+    ])
       assert.not.ok(hasEnded(life), life);
     assert.not.ok(hasEnded(`${boot}/${space}/999999999/1`, ''), 'this system does not tell who we are');
     assert.ok(hasEnded(`${boot}/${space}/999999999/1`));
