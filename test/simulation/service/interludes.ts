@@ -1,6 +1,7 @@
 /** What happens once in the middle of some runs, while no process runs. */
 import type { Crowd } from '../clients/crowd.js';
 import type { Chance } from '../world/chance.js';
+import { LATE } from '../world/link.js';
 import type { Cluster } from './cluster.js';
 import type { Member } from './member.js';
 
@@ -8,7 +9,8 @@ const DAY_MS = 24 * 3_600_000;
 const MOST_DAYS = 3;
 /** Virtual ms in which processes start again. */
 const READY_MS = 300_000;
-const REST_MS = 30_000;
+/** By half of it, when the engines are changed, they have got all that the processes sent. */
+const REST_MS = 2 * LATE.most;
 
 interface Interlude {
   readonly name: string;

@@ -59,7 +59,7 @@ const DEADLINE = { least: 3_000, most: 10_000 };
 /** The fault that an engine gets a request whose caller no longer waits. */
 export const LATE_CALL = 'carries out an abandoned call';
 /** Virtual ms after which such a request arrives. */
-const LATE = { least: 10_000, most: 40_000 };
+export const LATE = { least: 10_000, most: 40_000 };
 /** Virtual ms after which an engine learns that a process has crashed. */
 const LOST = { least: 1, most: 5_000 };
 

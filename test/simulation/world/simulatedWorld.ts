@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { enterWorld } from '../../../src/lib/world.js';
 import { enterBuiltins } from './builtins.js';
-import { seededChance } from './chance.js';
+import { type Chance, seededChance } from './chance.js';
 import { entryQueue } from './entryQueue.js';
 import { drawnFaults, type Faults } from './faults.js';
 import { openMarks } from './marks.js';
@@ -17,7 +17,7 @@ import type { Actor, Simulation } from './simulation.js';
 
 export interface SimulationOptions {
   readonly seed: number | string;
-  /** The true time at the start, milliseconds since 1970. */
+  /** The true time at the start, milliseconds since 1970. Default: drawn from the seed. */
   readonly startsAt?: number;
   /** Default: drawn from the seed. */
   readonly faults?: Faults;
@@ -30,15 +30,24 @@ export class SimulationError extends Error {
   override readonly name = 'SimulationError';
 }
 
-const STARTS_AT = Date.UTC(2026, 0, 5, 8);
+const MORNING = Date.UTC(2026, 0, 5, 8);
+const MIDNIGHT = Date.UTC(2026, 0, 6);
+/** Share of the seeds that begin so many virtual ms before midnight (UTC), when gifts and limits of a day end. */
+const LATE = { share: 0.25, leastMs: 10_000, mostMs: 60_000 };
 const LATEST = 40;
 /** Virtual ms between two entries beyond which nothing happens. */
 const MOST_BUSY_MS = 10_000;
 /** Entries that are added to the hash together. */
 const HASHED_AT_ONCE = 256;
 
-export function openSimulation({ seed, startsAt = STARTS_AT, onEntry, ...given }: SimulationOptions): Simulation {
+function drawnStart(chance: Chance): number {
+  if (!chance.happens(LATE.share)) return MORNING;
+  return MIDNIGHT - LATE.leastMs - chance.integer(LATE.mostMs - LATE.leastMs);
+}
+
+export function openSimulation({ seed, onEntry, ...given }: SimulationOptions): Simulation {
   const chance = seededChance(seed);
+  const startsAt = given.startsAt ?? drawnStart(chance.stream('start'));
   const queue = entryQueue();
   const hash = createHash('sha256');
   const unhashed: string[] = [];
