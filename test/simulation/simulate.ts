@@ -57,8 +57,6 @@ const ANSWERS_LOST_MS = 30_000;
 const READY_MS = 300_000;
 /** Virtual ms from the last write until read models show everything. */
 const QUIET_MS = 30_000;
-/** Virtual ms in which a head is signed over all that the log holds. */
-const SIGNED_MS = 60_000;
 /** Virtual ms in which clients must then be able to read everything. */
 const READ_MS = 600_000;
 
@@ -104,7 +102,6 @@ export async function simulate({
     await perform(simulation, crowd.reader.process, 'read all', crowd.readAll, READ_MS);
     const { installation } = crowd;
     const seen = [...operators.findings(), ...(await subscriber.findings())];
-    await simulation.run(simulation.ms() + SIGNED_MS);
     const findings = [
       ...check(crowd.history(), {
         installation,

@@ -9,9 +9,11 @@ import {
   verifierKeys,
   verifyLog,
 } from '../../../src/ops/evidence/index.js';
+import type { TreeHeadSigned } from '../../../src/domain/treeHeads.js';
 import type { EventStore, RecordedEvent } from '../../../src/ports/eventStore.js';
 import { findSealKeys } from '../../../src/service/keys.js';
 import { treeDir } from '../../../src/service/tree.js';
+import type { EventLog } from '../engines/eventLog.js';
 import { openSimulatedEvents } from '../engines/eventStore.js';
 import type { Finding } from '../model/finding.js';
 import type { Cluster } from '../service/cluster.js';
@@ -22,10 +24,17 @@ import { perform } from '../world/simulatedWorld.js';
 /** Proofs of so many events, spread over the log. */
 const PROOFS = 20;
 const MOST_LINES = 12;
-const HEAD = 'TreeHeadSigned';
+const HEAD = 'TreeHeadSigned' satisfies TreeHeadSigned['type'];
+/** Virtual ms in which a head must be signed. */
+const SIGNED_MS = 60_000;
+/** Virtual ms from a head's event to its file in the folder. */
+const WRITTEN_MS = 3_000;
 
-/** To be called once the log has rested for longer than heads take to be signed. */
+/** Waits until a head is signed over all that the log holds. */
 export async function checkEvidence({ simulation, log, config }: Cluster): Promise<Finding[]> {
+  await simulation.run(simulation.ms() + SIGNED_MS, () => isSigned(log));
+  const size = log.stored.length;
+  await simulation.run(simulation.ms() + WRITTEN_MS);
   const settings = config('projector');
   const keys = findSealKeys(settings) ?? [];
   const trees = treeDir(settings);
@@ -35,12 +44,20 @@ export async function checkEvidence({ simulation, log, config }: Cluster): Promi
     const folder = openTileFolder(trees, stored.logId);
     const { report, lines } = await verifyLog({ stored, folder, keys }, { trees });
     if (!report.agrees) return [finding(...lines)];
-    const behind = log.stored.slice(report.agreed_size).find(({ type }) => type !== HEAD);
+    const behind = log.stored.slice(report.agreed_size, size).find(({ type }) => type !== HEAD);
     return [
       ...(behind === undefined ? [] : [finding(`no head covers ${behind.type} at ${behind.position}`)]),
       ...(await checkProofs(stored, folder, keys)),
     ];
   });
+}
+
+/** Whether a head covers all events but heads. */
+function isSigned({ stored }: EventLog): boolean {
+  const head = stored.findLast(({ type }) => type === HEAD);
+  const last = stored.findLast(({ type }) => type !== HEAD);
+  if (head === undefined || last === undefined) return false;
+  return last.position <= (JSON.parse(head.data) as TreeHeadSigned['data']).position;
 }
 
 const finding = (...lines: readonly string[]): Finding => ({
