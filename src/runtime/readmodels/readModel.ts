@@ -9,7 +9,10 @@ import { editionOf } from './edition.js';
 import { finalDocuments } from './finalDocuments.js';
 import { damagedDocuments, isOutOfService, isUnreadable } from './quarantine.js';
 
-/** Every method throws UnavailableError when the read store can't be reached. */
+/**
+ * Every method throws UnavailableError when the read store can't be reached, and while the stored position of the build in
+ * use is one that the log can't have given (docs/design.md#stored-positions).
+ */
 export interface ReadModel<B extends Body> {
   /**
    * @param since the caller's `Gift-Position`: if the log does not answer, only a model that has reached it answers
@@ -33,11 +36,7 @@ export interface ReadModel<B extends Body> {
    * @returns whether they are folded within `timeoutMs`
    */
   reached(position: Position, timeoutMs: number, patient?: 'patient'): Promise<boolean>;
-  /**
-   * Position up to which every event is in the documents that later reads see; `undefined`: none is folded yet.
-   * @throws UnavailableError also while the stored position is one that the log can't have given
-   * (docs/design.md#stored-positions)
-   */
+  /** Position up to which every event is in the documents that later reads see; `undefined`: none is folded yet. */
   folded(): Promise<Position | undefined>;
 }
 
@@ -73,8 +72,9 @@ interface Known<B extends Body> {
   knownAt: number;
   /** The query for the build in use, while it runs. */
   asking: Promise<void> | undefined;
-  /** The latest stored position that the log has reached. */
-  reachedTo: Position;
+  readonly log: ReachedLog | undefined;
+  /** The build whose stored position the log had reached when this process first read it. */
+  checked: number | undefined;
 }
 
 type ReadProjection<B extends Body> = Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal' | 'previous'>;
@@ -98,7 +98,8 @@ export function openReadModel<B extends Body>(
     edition: editionText(collection.version, 0),
     knownAt: Number.NEGATIVE_INFINITY,
     asking: undefined,
-    reachedTo: '',
+    log,
+    checked: undefined,
   };
   const finals = projection.isFinal && finalDocuments<B>(projection.isFinal.bind(projection));
 
@@ -135,14 +136,7 @@ export function openReadModel<B extends Body>(
     getMany,
     find: async (query) => find(model, query),
     edition: () => model.edition,
-    async folded() {
-      const position = await store.checkpoint(checkpointName(await completeCollection(model)));
-      if (position === undefined || log === undefined || position === model.reachedTo) return position;
-      const fault = position < model.reachedTo ? undefined : await positionFault(log, position);
-      if (fault !== undefined) throw new UnavailableError(`${projection.name}: the stored position ${fault}`);
-      model.reachedTo = position;
-      return position;
-    },
+    folded: async () => store.checkpoint(checkpointName(await completeCollection(model))),
     async reached(position, timeoutMs, patient) {
       if (timeoutMs > 0 && patient === undefined) log?.hurry?.(position);
       const requested = refreshed(model);
@@ -180,11 +174,25 @@ async function lookUp<B extends Body>(model: Known<B>): Promise<void> {
   const { store, projection, collection } = model;
   const requested = ticks();
   const [active, corrected] = await Promise.all([store.active(projection.name), editionOf(store, projection.name)]);
+  await refuseUnlessOnLog(model, active ?? collection.version);
   model.complete = active !== undefined;
   if (active !== undefined && active !== collection.version)
     model.collection = { ...collection, version: active, indexes: indexesOf(projection, active) };
   model.edition = editionText(model.collection.version, corrected);
   model.knownAt = requested;
+}
+
+/**
+ * Checks the stored position of a build that this process has not read before. Its documents may lack events, or know of
+ * some that the log has lost, until the projector has seen it and builds the read model again.
+ */
+async function refuseUnlessOnLog<B extends Body>(model: Known<B>, version: number): Promise<void> {
+  const { store, projection, collection, log } = model;
+  if (log === undefined || model.checked === version) return;
+  const position = await store.checkpoint(checkpointName({ ...collection, version }));
+  const fault = position === undefined ? undefined : await positionFault(log, position);
+  if (fault !== undefined) throw new UnavailableError(`${projection.name}: the stored position ${fault}`);
+  model.checked = version;
 }
 
 /** Indexes of a build; a build of a later release counts as having those of this release. */

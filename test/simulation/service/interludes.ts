@@ -19,8 +19,6 @@ interface Interlude {
   rest(chance: Chance): number;
   /** Changes what the engines have stored. */
   change?(cluster: Cluster, chance: Chance): void;
-  /** Whether the service has noticed the change. Until then it may show an older state. */
-  isNoticed?(cluster: Cluster): boolean;
 }
 
 const INTERLUDES: readonly Interlude[] = [
@@ -41,8 +39,6 @@ const INTERLUDES: readonly Interlude[] = [
     change({ readStore: { documents } }, chance) {
       documents.alterCheckpoint(chance.pick(documents.checkpoints()), '9'.repeat(15).padStart(16, '0'));
     },
-    isNoticed: ({ log, readStore: { documents } }) =>
-      documents.checkpoints().every((name) => (documents.checkpoint(name) ?? '') <= (log.end() ?? '')),
   },
 ];
 
@@ -64,9 +60,7 @@ export async function interlude(
   await simulation.run(simulation.ms() + ms / 2);
   happening.change?.(cluster, chance);
   await simulation.run(simulation.ms() + ms / 2);
-  const isReady = (): boolean =>
-    members.every((member) => member.started()) && (happening.isNoticed?.(cluster) ?? true);
-  await simulation.run(simulation.ms() + READY_MS, isReady);
+  await simulation.run(simulation.ms() + READY_MS, () => members.every((member) => member.started()));
   crowd.forgetKeys();
   return happening.name;
 }
