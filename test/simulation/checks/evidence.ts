@@ -47,7 +47,7 @@ export async function checkEvidence({ simulation, log, config }: Cluster): Promi
     const behind = log.stored.slice(report.agreed_size, size).find(({ type }) => type !== HEAD);
     return [
       ...(behind === undefined ? [] : [finding(`no head covers ${behind.type} at ${behind.position}`)]),
-      ...(await checkProofs(stored, folder, keys)),
+      ...(await checkProofs(stored, size, folder, keys)),
     ];
   });
 }
@@ -65,13 +65,18 @@ const finding = (...lines: readonly string[]): Finding => ({
   text: lines.slice(0, MOST_LINES).join('\n'),
 });
 
-/** Whole events, and the same ones with all hidden that can be. */
-async function checkProofs(stored: EventStore, folder: TileFolder, keys: readonly string[]): Promise<Finding[]> {
+/** Whole events among the first ones, and the same ones with all hidden that can be. @param size number of the first ones */
+async function checkProofs(
+  stored: EventStore,
+  size: number,
+  folder: TileFolder,
+  keys: readonly string[],
+): Promise<Finding[]> {
   const verifiers = ((await verifierKeys(stored, keys)) ?? []).map(noteVerifier);
   const events: RecordedEvent[] = [];
   for await (const batch of stored.readAll(undefined)) events.push(...batch.events);
-  const step = Math.ceil(events.length / PROOFS);
-  const some = events.filter(({ type }, index) => index % step === 0 && type !== HEAD);
+  const step = Math.ceil(size / PROOFS);
+  const some = events.slice(0, size).filter(({ type }, index) => index % step === 0 && type !== HEAD);
   try {
     for (const isShown of [true, false]) {
       const proven = await proveEvents({ stored, folder }, some, () => ({ field: () => isShown, metadata: isShown }));
