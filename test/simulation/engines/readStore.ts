@@ -1,4 +1,5 @@
 /** A process's handle of a simulated read store. It keeps the port's guarantees as a MongoDB's client does. */
+import { setMaxListeners } from 'node:events';
 import { refuseTooMany } from '../../../src/adapters/readStoreRules.js';
 import { after as inMs, endTimer } from '../../../src/lib/world.js';
 import type { Position } from '../../../src/ports/eventStore.js';
@@ -34,6 +35,8 @@ const TEXTS_AT_ONCE = 500;
 export function openSimulatedReadStore(disk: ReadStoreDisk, link: Link): ReadStore {
   const stored = disk.documents;
   const closing = new AbortController();
+  // A request may wait for all read models at once.
+  setMaxListeners(0, closing.signal);
   const refuse = (): void => {
     if (closing.signal.aborted) throw new UnavailableError('the read store is closed');
   };

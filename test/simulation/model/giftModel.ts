@@ -144,12 +144,10 @@ function redeem(world: GiftWorld, state: GiftState, user: User, { location, key 
   const { gift, installation } = world;
   const asOwner = user.id === ownerOf(state, gift);
   if (!asOwner && !redeemsForMerchant(user, gift)) return [refused(state, CANNOT_REDEEM)];
-  const isVoid = key !== undefined && state.voids.includes(`${user.id} ${key}`);
+  if (key !== undefined && state.voids.includes(`${user.id} ${key}`)) return [refused(state, VOIDED)];
   const merchant = installation.locations.get(location);
   if (merchant === undefined || (!asOwner && merchant !== user.merchant))
-    // A cancelled key is refused for good, and a location is checked before the state: the contract has no order of them.
-    return [refused(state, error(422, 'Invalid location.')), ...(isVoid ? [refused(state, VOIDED)] : [])];
-  if (isVoid) return [refused(state, VOIDED)];
+    return [refused(state, error(422, 'Invalid location.'))];
   const why = unusable(state);
   if (why !== undefined) return [refused(state, why)];
   const number = state.redemptions.length;
