@@ -1,7 +1,7 @@
 /** One run of the whole service in a simulated world. */
 import { replaceHashing } from '../../src/lib/passwordHash.js';
 import { checkErasure } from './checks/erasure.js';
-import { checkEvidence } from './checks/evidence.js';
+import { checkEvidence, untilSigned } from './checks/evidence.js';
 import { checkGifts } from './checks/gifts.js';
 import { checkLog } from './checks/log.js';
 import { bookedBy, checkMoney } from './checks/money.js';
@@ -102,6 +102,7 @@ export async function simulate({
     await perform(simulation, crowd.reader.process, 'read all', crowd.readAll, READ_MS);
     const { installation } = crowd;
     const seen = [...operators.findings(), ...(await subscriber.findings())];
+    const signed = await untilSigned(cluster);
     const findings = [
       ...check(crowd.history(), {
         installation,
@@ -116,7 +117,7 @@ export async function simulate({
       ...checkGifts(cluster.log),
       ...checkParked(cluster.log, happened === 'days pass'),
       ...(await checkReadModels(cluster)),
-      ...(await checkEvidence(cluster)),
+      ...(await checkEvidence(cluster, signed)),
     ];
     return { simulation, cluster, members, history: crowd.history(), findings };
   } finally {

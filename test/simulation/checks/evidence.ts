@@ -30,11 +30,19 @@ const SIGNED_MS = 60_000;
 /** Virtual ms from a head's event to its file in the folder. */
 const WRITTEN_MS = 3_000;
 
-/** Waits until a head is signed over all that the log holds. */
-export async function checkEvidence({ simulation, log, config }: Cluster): Promise<Finding[]> {
+/** Waits until a head is signed over all that the log holds. @returns the number of its events */
+export async function untilSigned({ simulation, log }: Cluster): Promise<number> {
   await simulation.run(simulation.ms() + SIGNED_MS, () => isSigned(log));
   const size = log.stored.length;
   await simulation.run(simulation.ms() + WRITTEN_MS);
+  return size;
+}
+
+/** @param size number of the log's first events that a head must cover; default: all */
+export async function checkEvidence(
+  { simulation, log, config }: Cluster,
+  size = log.stored.length,
+): Promise<Finding[]> {
   const settings = config('projector');
   const keys = findSealKeys(settings) ?? [];
   const trees = treeDir(settings);
