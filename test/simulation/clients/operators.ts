@@ -4,11 +4,12 @@
  */
 import { PROJECTIONS } from '../../../src/projections/index.js';
 import { sleep } from '../../../src/lib/world.js';
-import { field, type Answer } from '../model/history.js';
+import { type Answer, field, listField, textField } from '../model/history.js';
 import type { Finding } from '../model/finding.js';
 import type { Member } from '../service/member.js';
 import type { Simulation } from '../world/simulation.js';
 import { type Client, openClient } from './client.js';
+import { LEAVERS } from './leavers.js';
 
 export interface Operators {
   /** Lets them act until the virtual time `untilMs`. */
@@ -58,7 +59,9 @@ export function openOperators(simulation: Simulation, members: readonly Member[]
       const answer = await ask('GET', path);
       if (answer?.status !== 200 || field(answer.body, 'data', 'state') === 'running') continue;
       simulation.marks.sometimes(`a verification ends: ${String(field(answer.body, 'data', 'state'))}`);
-      if (Number(field(answer.body, 'data', 'result', 'differences') ?? 0) > 0) found(path, answer);
+      const ids = listField(answer.body, 'data', 'result', 'found').map((one) => textField(one, 'id') ?? '');
+      // A person may be in the middle of an erasure (docs/personal-data.md#erasure).
+      if (ids.some((id) => !LEAVERS.some((person) => id === `user-${person.id}`))) found(path, answer);
       return;
     }
   }
