@@ -111,7 +111,10 @@ class Chooser {
     if (choice === undefined) throw new Error('no request is open');
     const { client, operation } = choice;
     if (operation.kind !== 'redeem' || this.chance(0.5)) return choice;
-    return this.chance(0.5) ? lookUp(client, operation) : cancelOf(client, operation);
+    if (this.chance(0.5)) return lookUp(client, operation);
+    // A lost request may come after its cancellation, which must hold.
+    if (this.chance(0.5)) open.push(choice);
+    return cancelOf(client, operation);
   }
 
   /** A repeat of what was answered, now and then with another body. */
