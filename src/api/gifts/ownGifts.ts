@@ -60,7 +60,7 @@ export async function ownGifts(
       const gift = gifts[index];
       if (gift === undefined) throw new UnavailableError('the read model does not know all gifts yet');
       const isRequested = status === undefined || giftStatus(gift) === status;
-      if (isRequested && timeOf(gift, userId, as) === cursor.time) found.push({ cursor, gift });
+      if (isRequested && (await isAt(deps, cursor, gift, timeOf(gift, userId, as)))) found.push({ cursor, gift });
     }
     last = cursors.at(-1);
     if (found.length > limit || cursors.length < count) {
@@ -70,6 +70,21 @@ export async function ownGifts(
     }
   }
   return { data: found.map(({ gift }) => gift), next: last === undefined ? null : cursorText(last) };
+}
+
+/**
+ * Whether a gift is shown at a cursor. A gift that the user got a moment ago is known from the log, while the index may
+ * still lack its new position: it is shown where it was, so that no list is without it.
+ * @param time when the user got or bought it
+ */
+async function isAt(
+  { gifts }: OwnGiftDeps,
+  { time: listed, id }: Cursor,
+  { gift: { held } }: JoinedGift,
+  time: string | undefined,
+): Promise<boolean> {
+  if (time === undefined || time === listed) return time === listed;
+  return held !== undefined && (await gifts.find({ where: { held, id }, limit: 1 })).length === 0;
 }
 
 /**
