@@ -6,7 +6,7 @@ import { idOf } from '../domain/streamName.js';
 import { ticks } from '../lib/world.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { StoredRecord } from '../ports/readStore.js';
-import { positionFault, type ReachedLog, shownPosition } from '../ports/storedPosition.js';
+import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../ports/storedPosition.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { newSources } from '../projections/feed/feedPage.js';
 import {
@@ -76,6 +76,8 @@ interface Session {
   readonly looking: Set<string>;
   /** Endpoints to be read again, and the time from which they are, by the monotonic clock. */
   readonly pollAgain: Map<string, number>;
+  /** A position that the log has reached, the latest that is known: earlier ones need no read of the log. */
+  reachedTo: Position;
   /** Aborted when the session ends, or has failed. */
   readonly over: AbortSignal;
   readonly fail: (error: unknown) => void;
@@ -101,6 +103,7 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
     if (over.aborted) return;
     // Read first, so that the endpoints found next include every event up to this position.
     const from = await endpoints.folded();
+    session.reachedTo = from ?? '';
     const enabled = await endpoints.find({ where: { state: 'enabled' } });
     await inParallel(enabled, OPENED_AT_ONCE, async ({ body }) => see(session, body as EndpointDocument), over);
     tally.leads(() => [...lines.values()].map((line) => line.status()));
@@ -139,6 +142,7 @@ function openSession(
     closings: new Map(),
     looking: new Set(),
     pollAgain: new Map(),
+    reachedTo: '',
     over,
     fail,
   };
@@ -218,11 +222,12 @@ async function see(session: Session, endpoint: EndpointDocument): Promise<void> 
   }
 }
 
-async function open({ deps, lineDeps, lines }: Session, endpoint: EndpointDocument): Promise<Line> {
+async function open(session: Session, endpoint: EndpointDocument): Promise<Line> {
+  const { deps, lineDeps, lines } = session;
   const { records, resumedAt } = deps;
   const id = endpoint.endpoint_id;
   const record = await records.get<Progress>(progressRecord(id));
-  let progress = (await progressOnLog(deps, record)) ?? firstProgress(endpoint, lineDeps.logId);
+  let progress = (await progressOnLog(session, record)) ?? firstProgress(endpoint, lineDeps.logId);
   const isEnabledAgain = progress.enabledAt !== endpoint.enabled_at;
   const isResumed = resumedAt !== undefined && progress.cursor < resumedAt;
   if (isEnabledAgain || isResumed)
@@ -240,13 +245,18 @@ async function open({ deps, lineDeps, lines }: Session, endpoint: EndpointDocume
  * never be delivered (docs/design.md#stored-positions).
  */
 async function progressOnLog(
-  { events, logger }: SessionDeps,
+  session: Session,
   record: StoredRecord<Progress> | undefined,
 ): Promise<Progress | undefined> {
+  const { events, logger } = session.deps;
   const stored = storedProgress(record, events.logId);
   if (stored === undefined) return undefined;
-  const fault = await positionFault(events, stored.cursor);
-  if (fault === undefined) return stored;
+  if (events.isPosition(stored.cursor) && stored.cursor <= session.reachedTo) return stored;
+  const fault = await positionFault(events, stored.cursor, LOOKS.most);
+  if (fault === undefined) {
+    session.reachedTo = stored.cursor;
+    return stored;
+  }
   logger.warn(
     { record: record?.key, position: shownPosition(stored.cursor) },
     `webhooks: the stored position ${fault}`,

@@ -56,11 +56,15 @@ export async function ownGifts(
       deps,
       cursors.map(({ id }) => id),
     );
-    for (const [index, cursor] of cursors.entries()) {
+    const listed = cursors.map((cursor, index) => {
       const gift = gifts[index];
       if (gift === undefined) throw new UnavailableError('the read model does not know all gifts yet');
+      return { cursor, gift, time: timeOf(gift, userId, as) };
+    });
+    const unindexed = await unindexedAmong(deps, listed);
+    for (const { cursor, gift, time } of listed) {
       const isRequested = status === undefined || giftStatus(gift) === status;
-      if (isRequested && (await isAt(deps, cursor, gift, timeOf(gift, userId, as)))) found.push({ cursor, gift });
+      if (isRequested && (time === cursor.time || unindexed.has(cursor.id))) found.push({ cursor, gift });
     }
     last = cursors.at(-1);
     if (found.length > limit || cursors.length < count) {
@@ -73,18 +77,22 @@ export async function ownGifts(
 }
 
 /**
- * Whether a gift is shown at a cursor. A gift that the user got a moment ago is known from the log, while the index may
- * still lack its new position: it is shown where it was, so that no list is without it.
- * @param time when the user got or bought it
+ * Ids of gifts that the user got a moment ago, as the log says, and whose new positions the index still lacks. They are
+ * shown where they were, so that no list is without them.
+ * @param listed gifts by their positions in the list; `time`: when the user got or bought the gift
  */
-async function isAt(
+async function unindexedAmong(
   { gifts }: OwnGiftDeps,
-  { time: listed, id }: Cursor,
-  { gift: { held } }: JoinedGift,
-  time: string | undefined,
-): Promise<boolean> {
-  if (time === undefined || time === listed) return time === listed;
-  return held !== undefined && (await gifts.find({ where: { held, id }, limit: 1 })).length === 0;
+  listed: readonly { readonly cursor: Cursor; readonly gift: JoinedGift; readonly time: string | undefined }[],
+): Promise<ReadonlySet<string>> {
+  const moved = listed.flatMap(({ cursor: { id, time: at }, gift: { gift }, time }) =>
+    time === undefined || time === at || gift.held === undefined ? [] : [{ id, held: gift.held }],
+  );
+  if (moved.length === 0) return new Set();
+  const unindexed = new Set(moved.map(({ id }) => id));
+  const where = { id: { in: [...unindexed] }, held: { in: moved.map(({ held }) => held) } };
+  for (const { id } of await gifts.find({ where })) unindexed.delete(id);
+  return unindexed;
 }
 
 /**
