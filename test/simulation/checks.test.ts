@@ -2,18 +2,23 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { suite } from 'uvu';
+import { PROCESS_LEASE } from '../../src/processors/runner/index.js';
 import { CHARGE_PREFIX } from '../../src/providers/payments/simulated.js';
 import { checkErasure } from './checks/erasure.js';
 import { checkEvidence } from './checks/evidence.js';
 import { checkGifts } from './checks/gifts.js';
+import { watchLease } from './checks/leases.js';
 import { checkLog } from './checks/log.js';
 import { checkMoney } from './checks/money.js';
 import { checkReadModels } from './checks/readModels.js';
 import { checkStreams } from './checks/streams.js';
+import { busRouter, openSimulatedBus } from './engines/bus.js';
 import type { StoredEvent } from './engines/eventLog.js';
+import { openSimulatedReadStore, readStoreDisk } from './engines/readStore.js';
 import type { Finding } from './model/finding.js';
 import { type Run, simulate } from './simulate.js';
 import { noFaults } from './world/faults.js';
+import { IMMEDIATE } from './world/link.js';
 
 const test = suite<{ run: Run }>('simulation/checks');
 test.before(async (context) => {
@@ -34,6 +39,29 @@ test('finds a redemption that is missing or comes twice', ({ run }) => {
   assert.match(texts(checkLog(twice)), /is redeemed twice/);
   const missing = altered(run, (event) => (event.type === 'GiftRedeemed' ? [] : [event]));
   assert.match(texts(checkLog(missing)), /was not to be reversed/);
+});
+
+test('finds a process that requests work while another one has the lease', async () => {
+  const disk = readStoreDisk();
+  const leases = watchLease(disk.records, () => 0);
+  const records = (process: string) => leases.storeOf(process, openSimulatedReadStore(disk, IMMEDIATE)).records;
+  const take = async (process: string, holder: string | null): Promise<unknown> =>
+    records(process).put(`lease/${PROCESS_LEASE}`, { holder, fence: 1 });
+  const bus = leases.busOf(
+    'one',
+    openSimulatedBus(busRouter(), IMMEDIATE, () => undefined),
+  );
+  await bus.serve('payments.charge', 'workers', async () => ({}));
+  const ask = async (): Promise<unknown> => bus.request('payments.charge', {}, { timeoutMs: 1_000 });
+  await take('one', 'name of one');
+  await ask();
+  await take('one', null);
+  await ask();
+  assert.deepEqual(leases.findings(), []);
+  await take('two', 'name of two');
+  await ask();
+  assert.match(texts(leases.findings()), /one requests payments.charge, while two has the lease/);
+  await bus.close();
 });
 
 test('finds a gift that is used before its issue, and a command that appends to a stream again', ({ run }) => {

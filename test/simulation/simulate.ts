@@ -115,6 +115,7 @@ export async function simulate({
       ...checkLog(cluster.log),
       ...checkMoney(cluster.log, cluster.ledger),
       ...checkGifts(cluster.log),
+      ...cluster.leases.findings(),
       ...checkParked(cluster.log, happened === 'days pass'),
       ...(await checkReadModels(cluster)),
       ...(await checkEvidence(cluster, signed)),

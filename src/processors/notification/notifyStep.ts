@@ -203,7 +203,6 @@ async function send(
     locale,
     ...(reminder === undefined ? {} : { expires_on: reminder.expires_on }),
   };
-  deps.mayAct();
   memory.unsent = undefined;
   const reply = await askWorker(deps, NOTIFICATION_REQUESTS.send, request).catch((error: unknown) => {
     if (neverStarted(error)) memory.unsent = number;

@@ -52,7 +52,6 @@ export async function refundMoney(
  */
 export async function wasMadeConcurrently(deps: RefundMoneyDeps, request: RefundRequest): Promise<boolean> {
   if (request.provider === 'wallet' || request.provider === 'invoice') return false;
-  deps.mayAct();
   // The provider may list the refused attempt itself; under the next attempt's number it counts among the others.
   const found = await lookUp(deps, { ...request, attempt: request.attempt + 1 });
   return found.outcome === 'refunded' || (found.outcome === 'never' && (found.others ?? 0) > 0);

@@ -99,6 +99,22 @@ test('asks no worker once another process has the work', async ({ installation }
   }
 });
 
+test('asks no worker once the lease has been lost while the payment method was read', async ({ installation }) => {
+  const purchase = await bought(installation);
+  await installation.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD });
+  let held = true;
+  const mayAct = (): void => {
+    if (!held) throw new NotOursError('passed on');
+  };
+  const paymentMethod: ChargeDeps['paymentMethod'] = async (reference) => {
+    const method = await installation.deps.paymentMethod(reference);
+    held = false;
+    return method;
+  };
+  await rejects(purchase.charge(false, { mayAct, paymentMethod }), NotOursError, /passed on/);
+  assert.equal(purchase.requested, []);
+});
+
 test('records the answer once though another event is appended meanwhile', async ({ installation }) => {
   const purchase: Charging = await bought(installation, {
     answer: async () => {

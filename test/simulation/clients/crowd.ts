@@ -22,7 +22,7 @@ export interface Crowd {
   start(untilMs: number): void;
   /** Forgets all idempotency keys: they are free again a day later. */
   forgetKeys(): void;
-  /** Repeats all writes of which nobody knows the outcome, each until it has an answer. */
+  /** Repeats all writes of which nobody knows the outcome, and the latest of those that were answered. */
   takeUpAll(): Promise<void>;
   /** Reads all that the clients know, lists to their ends. Each request is repeated until it has an answer. */
   readAll(): Promise<void>;
@@ -93,7 +93,7 @@ export function openCrowd(simulation: Simulation, { members, clients }: CrowdOpt
     },
     forgetKeys: choices.forgetKeys,
     async takeUpAll() {
-      for (const choice of choices.takeUpAll()) await untilTold(choice);
+      for (const choice of [...choices.takeUpAll(), ...choices.repeats()]) await untilTold(choice);
     },
     async readAll() {
       for (const choice of choices.readAll()) await readWhole(choice, untilTold);

@@ -35,28 +35,35 @@ export interface Clients {
   next(): Choice;
   /** Takes in what became of a request. */
   learn(observation: Observation): void;
+  /** The latest answered writes with a key, of each kind: to be repeated at the end of a run. */
+  repeats(): Choice[];
   /** Forgets all idempotency keys: after a day they are free again (docs/api/conventions.md#idempotency-keys). */
   forgetKeys(): void;
   /** Repeats of what nobody knows the outcome of, each once. */
   takeUpAll(): Choice[];
   /** Reads of all that the clients know, and the first pages of all lists (`readWhole`): for the end of a run. */
   readAll(): Choice[];
-  /** Both, for the end of a run. */
+  /** All three, for the end of a run. */
   last(): Choice[];
 }
 
 /** Of so many of the latest gifts clients mostly choose. */
 const HOT_GIFTS = 5;
+/** Keys that all users have in common, as those of tills that number their receipts: scopes keep them apart. */
+const COMMON = { share: 0.1, keys: 3 };
+/** Repeats of each kind of write at the end of a run. */
+const REPEATS = 3;
 
 export function seededClients(options: ClientOptions): Clients {
   const chooser = new Chooser(options);
   return {
     next: () => chooser.next(),
     learn: (observation) => chooser.known.learn(observation),
-    forgetKeys: () => chooser.known.forgetKeys(),
+    forgetKeys: () => chooser.forgetKeys(),
+    repeats: () => chooser.repeats(),
     takeUpAll: () => chooser.takeUpAll(),
     readAll: () => chooser.readAll(),
-    last: () => [...chooser.takeUpAll(), ...chooser.readAll()],
+    last: () => [...chooser.takeUpAll(), ...chooser.repeats(), ...chooser.readAll()],
   };
 }
 
@@ -67,6 +74,8 @@ class Chooser {
   private readonly buyers: readonly (readonly [string, string])[];
   private readonly products: readonly string[];
   private keys = 0;
+  /** Rises when keys are forgotten. */
+  private era = 1;
   private orders = 0;
 
   constructor(options: ClientOptions) {
@@ -93,6 +102,20 @@ class Chooser {
 
   takeUpAll(): Choice[] {
     return this.known.open.splice(0);
+  }
+
+  repeats(): Choice[] {
+    const counts = new Map<string, number>();
+    return this.known.answered.toReversed().filter(({ operation: { kind } }) => {
+      const count = (counts.get(kind) ?? 0) + 1;
+      counts.set(kind, count);
+      return count <= REPEATS;
+    });
+  }
+
+  forgetKeys(): void {
+    this.known.forgetKeys();
+    this.era += 1;
   }
 
   readAll(): Choice[] {
@@ -248,7 +271,9 @@ class Chooser {
   }
 
   private key(probability: number): string | undefined {
-    return this.chance(probability) ? `key-${++this.keys}` : undefined;
+    if (!this.chance(probability)) return undefined;
+    if (this.chance(COMMON.share)) return `common-${this.era}.${Math.ceil(this.options.random() * COMMON.keys)}`;
+    return `key-${++this.keys}`;
   }
 
   private locations(): string[] {

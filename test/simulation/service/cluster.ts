@@ -9,6 +9,7 @@ import { simulatedNotifications } from '../../../src/providers/notifications/sim
 import type { Providers } from '../../../src/providers/openProviders.js';
 import { simulatedPayments } from '../../../src/providers/payments/simulated.js';
 import { clockMs } from '../../../src/lib/clock.js';
+import { type LeaseWatch, watchLease } from '../checks/leases.js';
 import { busRouter, openSimulatedBus } from '../engines/bus.js';
 import { type EventLog, eventLog } from '../engines/eventLog.js';
 import { openSimulatedEvents } from '../engines/eventStore.js';
@@ -27,6 +28,7 @@ export interface Cluster {
   readonly readStore: ReadStoreDisk;
   readonly keys: SubjectRows;
   readonly receivers: Receivers;
+  readonly leases: LeaseWatch;
   /** The payment provider's own account: charges and refunds by their idempotency keys. */
   readonly ledger: RecordRows;
   /** Number of the release that processes start with: each one has other versions of some read models. */
@@ -74,6 +76,7 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     readStore,
     keys,
     receivers: openReceivers(simulation),
+    leases: watchLease(readStore.records, simulation.now),
     ledger,
     release: 0,
     masterKeys: key(),
@@ -83,8 +86,11 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
       return {
         events: openSimulatedEvents(log, link('events')),
         keys: openSimulatedKeys(keys, link('keys')),
-        store: openSimulatedReadStore(readStore, link('documents')),
-        bus: openSimulatedBus(router, link('bus'), (err) => logger.warn({ err }, 'the bus met an error')),
+        store: cluster.leases.storeOf(process.name, openSimulatedReadStore(readStore, link('documents'))),
+        bus: cluster.leases.busOf(
+          process.name,
+          openSimulatedBus(router, link('bus'), (err) => logger.warn({ err }, 'the bus met an error')),
+        ),
         async openScratch() {
           const store = openSimulatedReadStore(readStoreDisk(), IMMEDIATE);
           return { store, close: store.close };

@@ -9,7 +9,8 @@ const EVERY_MS = 1_000;
 const FREEZE = { least: 100, most: 90_000 };
 /** Virtual ms in which all processes are replaced by those of another release. */
 const DEPLOY_MS = 20_000;
-const OUTAGE = { least: 100, most: 30_000 };
+/** The longest ones outlast ten attempts of a process manager. */
+const OUTAGE = { least: 100, most: 90_000 };
 /** The engines that processes reach over the network. */
 const ENGINES = ['events', 'documents', 'keys', 'bus', 'provider'];
 

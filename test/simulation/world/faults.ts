@@ -27,8 +27,11 @@ const SHARE_ON = 0.4;
 /** Least and greatest probability of a fault that is on. */
 const RATES = { least: 0.000_1, most: 0.01 };
 
-/** Faults that end a process are rarer: one that is always about to start does nothing else. */
-const ENDS_PROCESS = { name: /loses its caller$|^a process (crashes|is stopped)$/, share: 0.1 };
+/**
+ * Faults that end a process, or send an engine away, are rarer: a process that is always about to start does nothing
+ * else.
+ */
+const RARER = { name: /loses its caller$|goes away after a write$|^a process (crashes|is stopped)$/, share: 0.1 };
 
 /** No fault ever happens. */
 export function noFaults(): Faults {
@@ -43,7 +46,7 @@ export function drawnFaults(chance: Chance, always: Readonly<Record<string, numb
   function faultOf(name: string): DrawnFault {
     const known = drawn.get(name);
     if (known !== undefined) return known;
-    const share = ENDS_PROCESS.name.test(name) ? ENDS_PROCESS.share : 1;
+    const share = RARER.name.test(name) ? RARER.share : 1;
     const rate = always[name] ?? share * drawnRate(chance.stream(`rate of ${name}`));
     const fault = { rate, chance: chance.stream(name), count: 0 };
     drawn.set(name, fault);

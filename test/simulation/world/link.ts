@@ -54,6 +54,8 @@ const WAY = { least: 0.1, most: 1.5 };
 const SLOW = { least: 5, most: 4_000 };
 /** Virtual ms after which an answer is late: the service goes on without it where it may. */
 const LATE_ANSWER_MS = 300;
+/** Virtual ms for which an engine is away that goes away after a write: its readers have not seen the write yet. */
+const AWAY = { least: 100, most: 10_000 };
 /** Virtual ms after which a caller takes an answer for lost. */
 const DEADLINE = { least: 3_000, most: 10_000 };
 /** The fault that an engine gets a request whose caller no longer waits. */
@@ -123,6 +125,8 @@ export function linkTo(engine: string, process: SimulatedProcess, simulation: Si
             simulation.marks.sometimes(`${engine}: a write has an unknown outcome and has happened`, written);
             giveUp('lost its answer');
           } else {
+            if (written && happens('goes away after a write'))
+              simulation.outages.begin(engine, simulation.ms() + within(chance, AWAY));
             const inMs = wayMs();
             const ended = simulation.ms() + inMs;
             if (ended - begun > LATE_ANSWER_MS) simulation.outages.noteSilence(engine, begun, ended);
