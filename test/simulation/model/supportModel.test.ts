@@ -108,6 +108,15 @@ test('cancels a replaced gift, once its redemption is reversed', () => {
   wrong([BOUGHT, replaced, sue(replace, [41, 50], done({ replaced_by: 'g3' }))], /#2 .*replace/);
 });
 
+test('neither replaces nor reassigns an expired gift, redeemed or not', () => {
+  const later = (ms: number): by.Times => [4 * 86_400_000 + ms, 4 * 86_400_000 + ms + 9];
+  const expired = refusal('gift_expired');
+  explained(BOUGHT, sue(replace, later(1), expired), sue(reassign('dan'), later(20), expired));
+  explained(BOUGHT, FIRST, sue(replace, later(1), expired));
+  wrong([BOUGHT, FIRST, sue(replace, later(1), done({ replaced_by: 'g2' }))], /#2 .*replace/);
+  wrong([BOUGHT, sue(reassign('dan'), later(1), done({ receiver_id: 'dan' }))], /#1 .*reassign/);
+});
+
 /** The refund of the purchase, whose answer says which gifts it cancelled, and which stay since they are redeemed. */
 const refund: Operation = { kind: 'refund', transaction: 't1', gifts: [] };
 const refunded = (gifts: readonly string[], redeemedGifts: readonly string[] = []): by.Said => ({

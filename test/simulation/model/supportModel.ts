@@ -100,14 +100,14 @@ function reassign(world: GiftWorld, state: GiftState, { user: id }: Reassign): P
   if (isRedeemed(state)) refusals.push(refused(state, ALREADY_REDEEMED));
   if (isOver(state)) refusals.push(refused(state, CANCELLED));
   if (state.voucher !== null) refusals.push(later(state, error(409, 'a voucher code of this gift is out.')));
+  if (isExpired(state)) refusals.push(refused(state, EXPIRED));
   if (refusals.length > 0) return refusals;
   const { holder } = state;
   const named = holder.kind === 'user' && (holder.by === 'name' || holder.by === 'support');
   const same = named && holder.user === id;
   const given: GiftState = { ...state, holder: { kind: 'user', user: id, by: 'support' } };
   const effect = changed(world, same ? state : withEvent(given, world.gift, 'reassigned', {}, { before: state }));
-  const pending = later(state, NOTIFICATION_PENDING);
-  return isExpired(state) ? [effect, pending, refused(state, EXPIRED)] : [effect, pending];
+  return [effect, later(state, NOTIFICATION_PENDING)];
 }
 
 function unredeem(world: GiftWorld, state: GiftState): Possible[] {
@@ -124,7 +124,7 @@ function replace(world: GiftWorld, state: GiftState): Possible[] {
   else if (isOver(state)) refusals.push(refused(state, CANCELLED));
   if (state.voucher !== null)
     refusals.push(later(state, error(409, 'gift has a voucher: say voided once its code is worthless.')));
-  if (isExpired(state) && !isRedeemed(state)) refusals.push(refused(state, EXPIRED));
+  if (isExpired(state)) refusals.push(refused(state, EXPIRED));
   if (refusals.length > 0) return refusals;
   const replaced = { ...state, cancelled: true, replacedBy: '?replacement' };
   return [changed(world, withEvent(replaced, world.gift, 'replaced', { replaced_by: '?replacement' }))];
