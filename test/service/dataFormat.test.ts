@@ -124,6 +124,14 @@ test('refuses a tree of another format, and marks its own before all else', asyn
   openTileFolder(dir, 'empty');
 });
 
+test('opens a tree whose first process was killed while it wrote the format', async ({ dir }) => {
+  const path = join(dir, 'log');
+  mkdirSync(path);
+  writeFileSync(join(path, 'format.part'), `${DATA_FORMAT}`);
+  await openTileFolder(dir, 'log').keepWitnessed('a head');
+  assert.is(readFileSync(join(path, 'format'), 'utf8'), `${DATA_FORMAT} ${VERSION}\n`);
+});
+
 const raw = (data: object): RawEvent => ({
   id: randomUUID(),
   type: 'LogCreated',

@@ -33,6 +33,7 @@ const WITHIN: ReadonlyMap<number, readonly string[]> = new Map([
     1_000,
     [
       'a process freezes for longer than a lease',
+      'disk: a power cut loses a part of a file, or all',
       'documents: a process crashes between a write and its answer',
       'events: a write has an unknown outcome and has happened',
       'events: an abandoned call takes effect',

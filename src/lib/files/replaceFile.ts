@@ -3,13 +3,16 @@ import { dirname } from 'node:path';
 import { keepOwner } from './keepOwner.js';
 import { syncFolder } from './syncFolder.js';
 
+/** The name under which a file is written before it gets its own. A process that was killed may leave such a draft. */
+export const draftOf = (file: string): string => `${file}.part`;
+
 /**
  * Gives the file another text (mode 0600): a reader, also after a power cut, finds the former text or this one whole.
  * It is durable once this has returned. One process writes at a time.
  * @throws the file system's errors; then the file has either text
  */
 export function replaceFile(file: string, text: string): void {
-  const draft = `${file}.part`;
+  const draft = draftOf(file);
   // A killed process may have left a draft, of any mode.
   rmSync(draft, { force: true });
   const descriptor = openSync(draft, 'wx', 0o600);

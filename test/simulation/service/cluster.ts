@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Config, loadConfig } from '../../../src/service/config.js';
 import type { GivenEngines } from '../../../src/service/engines.js';
+import { treeDir } from '../../../src/service/tree.js';
 import { simulatedNotifications } from '../../../src/providers/notifications/simulated.js';
 import type { Providers } from '../../../src/providers/openProviders.js';
 import { simulatedPayments } from '../../../src/providers/payments/simulated.js';
@@ -17,6 +18,8 @@ import { openSimulatedKeys } from '../engines/keyStore.js';
 import { openSimulatedReadStore, type ReadStoreDisk, readStoreDisk } from '../engines/readStore.js';
 import { openSimulatedRecords, type RecordRows, recordRows } from '../engines/records.js';
 import { type SubjectRows, subjectRows } from '../engines/subjectRows.js';
+import { type Disk, openDisk } from '../world/disk.js';
+import { mount } from '../world/files.js';
 import { IMMEDIATE, type Link, linkTo } from '../world/link.js';
 import type { SimulatedProcess } from '../world/simulatedProcess.js';
 import type { Simulation } from '../world/simulation.js';
@@ -29,6 +32,8 @@ export interface Cluster {
   readonly keys: SubjectRows;
   readonly receivers: Receivers;
   readonly leases: LeaseWatch;
+  /** The disk of the evidence: tiles and signed heads, of all processes. */
+  readonly disk: Disk;
   /** The payment provider's own account: charges and refunds by their idempotency keys. */
   readonly ledger: RecordRows;
   /** Number of the release that processes start with: each one has other versions of some read models. */
@@ -52,12 +57,17 @@ const SERVERS = {
   NATS_URL: 'nats://simulated:4222',
 };
 
+/** Heads are often signed in some runs, which then write many files. */
+const SEAL_EVERY_MS = ['10000', '10000', '10000', '1000'] as const;
+
 export function openCluster(simulation: Simulation, settings: Readonly<Record<string, string>> = {}): Cluster {
   const chance = simulation.chance.stream('cluster');
   const key = (): string => chance.bytes(32).toString('hex');
   const log = eventLog(chance.uuid());
   const [readStore, keys, ledger, router] = [readStoreDisk(), subjectRows(), recordRows(), busRouter()];
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-simulation-'));
+  const disk = openDisk(treeDir({ dataDir }), simulation);
+  const unmount = mount(disk);
   const env: Readonly<Record<string, string>> = {
     ...SERVERS,
     DATA_DIR: dataDir,
@@ -68,6 +78,7 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     NOTIFICATIONS: 'simulated',
     PUBLIC_URL: 'https://simulated.example',
     ERASURE_DELAY: '30',
+    SEAL_EVERY_MS: chance.stream('heads').pick(SEAL_EVERY_MS),
     ...settings,
   };
   const cluster: Cluster = {
@@ -77,6 +88,7 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     keys,
     receivers: openReceivers(simulation),
     leases: watchLease(readStore.records, simulation.now),
+    disk,
     ledger,
     release: 0,
     masterKeys: key(),
@@ -104,7 +116,10 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
         notifications: await simulatedNotifications(records, logger, clockMs),
       };
     },
-    close: () => rmSync(dataDir, { recursive: true, force: true }),
+    close() {
+      unmount();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
   };
   return cluster;
 }

@@ -82,6 +82,7 @@ export function startMember(cluster: Cluster, { name, roles, onLine }: MemberOpt
     const process = startProcess(simulation, { name: `${name}.${starts}`, skewMs });
     const running: Running = { process, listener: simulatedListener(PORT), roles: undefined };
     present = running;
+    cluster.disk.use(process);
     process.onEnd(() => {
       running.roles = undefined;
       const inMs = restMs ?? chance.between(RESTART.least, RESTART.most);

@@ -1,6 +1,5 @@
 /** What happens to whole processes and engines by chance: crashes, stops, freezes, clocks that jump, outages. */
 import { LEASE_MS } from '../../../src/runtime/coordination/lease.js';
-import type { Chance } from '../world/chance.js';
 import type { Cluster } from './cluster.js';
 import { type Member, SKEW_MS } from './member.js';
 
@@ -36,7 +35,7 @@ export function startNemesis(cluster: Cluster, members: readonly Member[], until
     }
     if (faults.happens('a process freezes')) {
       note(`${name} freezes`);
-      const ms = spread(chance, FREEZE);
+      const ms = chance.spread(FREEZE.least, FREEZE.most);
       simulation.marks.sometimes('a process freezes for longer than a lease', ms > LEASE_MS);
       process.freeze(ms);
     }
@@ -47,7 +46,7 @@ export function startNemesis(cluster: Cluster, members: readonly Member[], until
     for (const engine of ENGINES)
       if (faults.happens(`a process is cut off from ${engine}`)) {
         note(`${name} is cut off from ${engine}`);
-        simulation.outages.begin(engine, simulation.ms() + spread(chance, OUTAGE), name);
+        simulation.outages.begin(engine, simulation.ms() + chance.spread(OUTAGE.least, OUTAGE.most), name);
       }
     return undefined;
   }
@@ -68,7 +67,7 @@ export function startNemesis(cluster: Cluster, members: readonly Member[], until
     for (const engine of ENGINES)
       if (faults.happens(`${engine} is away`)) {
         note(`${engine} is away`);
-        simulation.outages.begin(engine, simulation.ms() + spread(chance, OUTAGE));
+        simulation.outages.begin(engine, simulation.ms() + chance.spread(OUTAGE.least, OUTAGE.most));
       }
     members.forEach(strike);
     simulation.schedule({ owner: neutral, inMs: EVERY_MS, kind: 'nemesis', text: '', run: turn });
@@ -76,7 +75,3 @@ export function startNemesis(cluster: Cluster, members: readonly Member[], until
 
   turn();
 }
-
-/** Spread evenly over the orders of magnitude: short ones are as likely as long ones. */
-const spread = (chance: Chance, { least, most }: { readonly least: number; readonly most: number }): number =>
-  least * (most / least) ** chance.random();

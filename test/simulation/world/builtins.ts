@@ -5,7 +5,6 @@
 import crypto from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import fs from 'node:fs';
-import fsPromises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import perfHooks from 'node:perf_hooks';
@@ -26,6 +25,7 @@ import {
   ticks,
   timeoutSignal,
 } from '../../../src/lib/world.js';
+import { replaceFilePromises, replaceFiles } from './files.js';
 import { outside } from './outside.js';
 
 /** Number of simulations that are running: one inside of another is an error of the test, but does no harm here. */
@@ -169,27 +169,8 @@ function replaceThreadPool(): void {
   const subtle = Object.getPrototypeOf(subtleCrypto) as typeof subtleCrypto;
   replaceHmac(subtle, done);
   for (const name of ['digest', 'encrypt', 'decrypt', 'deriveBits'] as const) replace(subtle, name, done);
-  const files = fsPromises as unknown as Record<string, Work>;
-  for (const [name, work] of Object.entries(files)) {
-    if (typeof work !== 'function' || name === 'watch') continue;
-    const atOnce = (fs as unknown as Record<string, Work | undefined>)[`${name}Sync`];
-    if (name !== 'open')
-      replace(files, name, (original) =>
-        atOnce === undefined ? done(original) : async (...args: unknown[]) => atOnce(...args) as unknown,
-      );
-    else
-      replace(files, name, (original) => async (...args: unknown[]) => {
-        const file = (await done(original)(...args)) as object;
-        return new Proxy(file, {
-          get(target, key) {
-            // No simulated machine loses its power.
-            if (key === 'sync' || key === 'datasync') return async () => undefined;
-            const value = Reflect.get(target, key) as unknown;
-            return typeof value === 'function' ? done(value.bind(target) as Work) : value;
-          },
-        });
-      });
-  }
+  replaceFiles(replace);
+  replaceFilePromises(replace, done);
 }
 
 type CryptoKey = crypto.webcrypto.CryptoKey;
@@ -230,7 +211,6 @@ function replaceMachine(): void {
   Object.defineProperty(process, 'pid', { get: () => (running > 0 ? 1 : pid), configurable: true });
   // One error for all: making one costs more than what asks for it.
   const noProc = new Error('a simulated machine has no /proc');
-  replace(fs, 'fsyncSync', () => () => undefined);
   replace(fs, 'readFileSync', (original) => (file: unknown, ...options: unknown[]) => {
     if (typeof file === 'string' && file.startsWith('/proc/')) throw noProc;
     return original(file as string, ...(options as [])) as unknown;

@@ -8,6 +8,8 @@ export interface Chance {
   integer(end: number): number;
   /** A number from `least` to below `most`. */
   between(least: number, most: number): number;
+  /** A number from `least` to below `most`, spread evenly over the orders of magnitude: short ones are as likely. */
+  spread(least: number, most: number): number;
   /** Whether something of this probability happens. A probability of 0 draws nothing. */
   happens(probability: number): boolean;
   /** @throws RangeError for an empty list */
@@ -46,6 +48,7 @@ function chanceOf(name: string): Chance {
     random,
     integer,
     between: (least, most) => least + random() * (most - least),
+    spread: (least, most) => least * (most / least) ** random(),
     happens: (probability) => probability > 0 && random() < probability,
     pick(list) {
       if (list.length === 0) throw new RangeError('nothing to pick from');

@@ -27,11 +27,13 @@ const SHARE_ON = 0.4;
 /** Least and greatest probability of a fault that is on. */
 const RATES = { least: 0.000_1, most: 0.01 };
 
-/**
- * Faults that end a process, or send an engine away, are rarer: a process that is always about to start does nothing
- * else.
- */
-const RARER = { name: /loses its caller$|goes away after a write$|^a process (crashes|is stopped)$/, share: 0.1 };
+/** Faults that are rarer or more frequent than others: the probability is multiplied by `times`. */
+const TIMES = [
+  // Faults that end a process, or send an engine away: a process that is always about to start does nothing else.
+  { name: /loses its caller$|goes away after a write$|^a process (crashes|is stopped)$/, times: 0.1 },
+  // Few files are written.
+  { name: /^disk /, times: 10 },
+];
 
 /** No fault ever happens. */
 export function noFaults(): Faults {
@@ -46,8 +48,8 @@ export function drawnFaults(chance: Chance, always: Readonly<Record<string, numb
   function faultOf(name: string): DrawnFault {
     const known = drawn.get(name);
     if (known !== undefined) return known;
-    const share = RARER.name.test(name) ? RARER.share : 1;
-    const rate = always[name] ?? share * drawnRate(chance.stream(`rate of ${name}`));
+    const times = TIMES.find((one) => one.name.test(name))?.times ?? 1;
+    const rate = always[name] ?? times * drawnRate(chance.stream(`rate of ${name}`));
     const fault = { rate, chance: chance.stream(name), count: 0 };
     drawn.set(name, fault);
     return fault;
@@ -75,5 +77,5 @@ export function drawnFaults(chance: Chance, always: Readonly<Record<string, numb
 /** Rates are spread evenly over their orders of magnitude. */
 function drawnRate(chance: Chance): number {
   if (!chance.happens(SHARE_ON)) return 0;
-  return RATES.least * (RATES.most / RATES.least) ** chance.random();
+  return chance.spread(RATES.least, RATES.most);
 }

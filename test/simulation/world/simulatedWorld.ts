@@ -59,7 +59,7 @@ export function openSimulation({ seed, onEntry, ...given }: SimulationOptions): 
         .join(''),
     );
   const latest: string[] = [];
-  const state = { ms: 0, busyMs: 0, numbers: 0, entries: 0 };
+  const state = { actor: undefined as Actor | undefined, ms: 0, busyMs: 0, numbers: 0, entries: 0 };
   const simulation: Simulation = {
     seed,
     chance,
@@ -69,6 +69,7 @@ export function openSimulation({ seed, onEntry, ...given }: SimulationOptions): 
     get neutral() {
       return neutral;
     },
+    actor: () => state.actor ?? neutral,
     ms: () => state.ms,
     busyMs: () => state.busyMs,
     now: () => startsAt + state.ms,
@@ -96,6 +97,7 @@ export function openSimulation({ seed, onEntry, ...given }: SimulationOptions): 
           const owner = entry.owner as Actor;
           if (!owner.admits(entry)) continue;
           state.entries += 1;
+          state.actor = owner;
           const line = `${state.ms.toFixed(3)} ${owner.name} ${entry.kind} ${entry.text}`;
           if (unhashed.push(line) === HASHED_AT_ONCE) update();
           if (latest.push(line) > LATEST) latest.shift();

@@ -31,6 +31,8 @@ export interface Simulation {
   readonly outages: Outages;
   /** Owner of what belongs to no process: effects on engines, faults, checks. */
   readonly neutral: Actor;
+  /** Owner of the entry that runs now; of the latest one between two entries. */
+  actor(): Actor;
   /** Virtual milliseconds since the start. */
   ms(): number;
   /** As `ms`, without long times in which nothing happens. */

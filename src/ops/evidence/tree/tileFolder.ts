@@ -18,7 +18,8 @@ import { EngineError } from '../../../lib/engineError.js';
 import { makeFolder } from '../../../lib/files/folders.js';
 import { keepOwner } from '../../../lib/files/keepOwner.js';
 import { textOf } from '../../../lib/files/storedText.js';
-import { replaceFile } from '../../../lib/files/replaceFile.js';
+import { draftOf, replaceFile } from '../../../lib/files/replaceFile.js';
+import { syncFolder } from '../../../lib/files/syncFolder.js';
 import { FORMAT_MARK, type FormatFault, formatFault } from '../../../ports/dataFormat.js';
 import type { Position } from '../../../ports/eventStore.js';
 import { parseCheckpoint } from '../format/checkpoint.js';
@@ -96,9 +97,14 @@ export function openTileFolder(trees: string, logId: string): TileFolder {
 
 function formatFaultOf(path: string): FormatFault | undefined {
   const mark = textOf(join(path, FORMAT_FILE));
-  if (mark === undefined) return existsSync(path) && readdirSync(path).length > 0 ? formatFault({}) : undefined;
+  if (mark === undefined) return isBegun(path) ? formatFault({}) : undefined;
   const [format, version] = mark.split(' ');
   return formatFault({ format: Number(format), version });
+}
+
+/** Whether the folder has more than a draft of its mark, which comes before everything else. */
+function isBegun(path: string): boolean {
+  return existsSync(path) && readdirSync(path).some((name) => name !== draftOf(FORMAT_FILE));
 }
 
 export function tileFolder(path: string): TileFolder {
@@ -142,7 +148,7 @@ export function tileFolder(path: string): TileFolder {
   /** Writes a file whose name and content appear at once. */
   async function write(file: string, content: string | Uint8Array, synced: boolean): Promise<void> {
     makeOwned(dirname(file));
-    const draft = `${file}.part`;
+    const draft = draftOf(file);
     await writeFile(draft, content, { mode: 0o600, flush: synced });
     keepOwner(draft);
     await rename(draft, file);
@@ -185,8 +191,9 @@ export function tileFolder(path: string): TileFolder {
       mark();
       const before = partial.length === 0 ? undefined : await head();
       for (const { tile, hashes } of partial) await write(fileOf(tile), hashes, true);
-      replaceFile(headFile, note);
       const present = new Map(partial.map(({ tile }) => [dirname(fileOf(tile)), fileOf(tile)]));
+      for (const folder of present.keys()) syncFolder(folder);
+      replaceFile(headFile, note);
       for (const file of before === undefined ? [] : partialTilesOf(before).map(fileOf)) {
         const now = present.get(dirname(file));
         if (now === undefined) await rm(dirname(file), { recursive: true, force: true });
