@@ -9,8 +9,12 @@ export interface SeedOrder {
   readonly seed: number;
   /** Virtual ms in which clients act. */
   readonly forMs: number;
+  /** Whether it is run again, to compare the two. */
+  readonly twice: boolean;
 }
 
+/** Of so many seeds one is run twice. */
+const TWICE_EVERY = 20;
 const PROGRAM = fileURLToPath(new URL('seedProcess.js', import.meta.url));
 
 /**
@@ -25,13 +29,13 @@ export async function runSeeds(
   const idle: ChildProcess[] = [];
   await inParallel(seeds, processes, async (seed) => {
     const child = idle.pop() ?? fork(PROGRAM);
-    const report = await answered(child, { seed, forMs });
+    const report = await answered(child, { seed, forMs, twice: seed % TWICE_EVERY === 0 });
     // After an error that nothing handled, the next seed begins anew.
     if (report.hash === '') child.kill();
     else idle.push(child);
     onReport(report);
   });
-  for (const child of idle) child.kill();
+  for (const child of idle) child.disconnect();
 }
 
 async function answered(child: ChildProcess, order: SeedOrder): Promise<SeedReport> {

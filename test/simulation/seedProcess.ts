@@ -1,7 +1,7 @@
 /** Runs each seed that its parent sends, and sends back what it shows: a process is warm after the first. */
-import { reportOf } from './seedReport.js';
+import { reportOf, reportOfTwo } from './seedReport.js';
 import type { SeedOrder } from './manySeeds.js';
 
-process.on('message', (order: SeedOrder) => {
-  void reportOf(order).then((report) => process.send?.(report));
+process.on('message', ({ twice, ...order }: SeedOrder) => {
+  void (twice ? reportOfTwo(order) : reportOf(order)).then((report) => process.send?.(report));
 });

@@ -31,6 +31,14 @@ export async function reportOf(options: RunOptions): Promise<SeedReport> {
   }
 }
 
+/** Runs a seed twice. Where the two differ, that is the one finding: whatever else one shows can't be repeated. */
+export async function reportOfTwo(options: RunOptions): Promise<SeedReport> {
+  const [first, second] = [await reportOf(options), await reportOf(options)];
+  if (first.hash === second.hash) return first;
+  const text = `one run has the hash ${first.hash}, the other ${second.hash}`;
+  return { ...first, findings: [{ rule: 'not repeatable', text }] };
+}
+
 /** The report of a run that ended by an error. */
 export function failedReport(seed: number | string, text: string): SeedReport {
   const nothing = { hash: '', entries: 0, busyMs: 0, answers: {}, faults: {}, marks: {} };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { suite } from 'uvu';
+import { reportOfTwo } from './seedReport.js';
 import { simulate } from './simulate.js';
 import { noFaults } from './world/faults.js';
 
@@ -38,6 +39,22 @@ test('does the same for the same seed, whatever fails, on every Node', async () 
   const text = [...hashes].map(([seed, hash]) => `seed ${seed}: ${hash}\n`).join('');
   if (existsSync(file)) assert.equal(text, readFileSync(file, 'utf8'), `Node ${process.version} does not do the same`);
   else writeFileSync(file, text);
+});
+
+test('finds a seed whose second run differs', async () => {
+  let runs = 0;
+  const { findings } = await reportOfTwo({
+    seed: 'differs',
+    forMs: 500,
+    interludes: false,
+    get faults() {
+      return runs++ === 0 ? noFaults() : { ...noFaults(), happens: (name: string) => name === 'documents is slow' };
+    },
+  });
+  assert.deepEqual(
+    findings.map(({ rule }) => rule),
+    ['not repeatable'],
+  );
 });
 
 test.run();
