@@ -1,11 +1,13 @@
 /**
- * Mutation testing: `npm run mutation -- [--tests test/domain]… [FILE or folder of src]…`, by default src/domain by
- * test/domain. Stryker's instrumenter changes one operator, condition, text or call at a time; a mutant that no test
- * notices is listed, and makes the exit code 1, unless test/mutation/explained.txt says why none can: a line
- * `FILE MUTATOR: ORIGINAL → REPLACEMENT # reason`, as it is listed. Tests that start processes or threads notice nothing in
- * these. First run `npm ci --prefix test/mutation`.
+ * Mutation testing: `npm run mutation -- [--tests test/domain]… [--seeds 5] [FILE or folder of src]…`, by default
+ * src/domain by test/domain. Stryker's instrumenter changes one operator, condition, text or call at a time; a mutant
+ * that no test notices is listed, and makes the exit code 1, unless test/mutation/explained.txt says why none can: a
+ * line `FILE MUTATOR: ORIGINAL → REPLACEMENT # reason`, as it is listed. Tests that start processes or threads notice
+ * nothing in these. With `--seeds N`, seeds 1 to N of the simulation then run against what the tests let live; with
+ * `--sample M`, too, only these seeds run, against M of the mutants. First run `npm ci --prefix test/mutation`.
  */
 import { fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -17,15 +19,22 @@ import { compileInto, copyOfTree } from './treeCopy.mjs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { tests: { type: 'string', multiple: true } },
+  options: {
+    tests: { type: 'string', multiple: true },
+    seeds: { type: 'string', default: '0' },
+    sample: { type: 'string' },
+  },
 });
 const SOURCES = positionals.length > 0 ? positionals : ['src/domain'];
 const TESTS = values.tests ?? SOURCES.map((one) => one.replace(/^src/, 'test'));
+const SEEDS = Array.from({ length: Number(values.seeds) }, (_, n) => `seed:${n + 1}`);
 
 /** Longest time in ms that a process may take to load the tests, or to run them without a mutant. */
-const SILENT_MS = 60_000;
+const SILENT_MS = 300_000;
 /** Longest time in ms that tests may take with a mutant on, by the time that they take without one. */
 const patience = (ms) => 2_000 + 5 * ms;
+/** The same of seeds: a run that does not end is ended by its number of entries, unless an entry does not end. */
+const seedPatience = (ms) => 60_000 + 20 * ms;
 /** Texts are seldom behaviour: messages have tests of their own. */
 const LEFT_OUT = ['StringLiteral'];
 
@@ -119,13 +128,15 @@ async function survivorsOf(copy, mutants, files) {
   const alive = [];
   for (const mutant of mutants) {
     if (clean && shared.has(mutant.id)) continue;
-    const hopeless = mutant.tests.length === 0 || reasons.has(describe(mutant));
+    // Each seed opens a world of its own, in which nothing of another one hides a mutant.
+    const hopeless =
+      mutant.tests.length === 0 || reasons.has(describe(mutant)) || (files === SEEDS && !mutant.atLoad && clean);
     if (hopeless || !(await killedAlone(copy, mutant))) alive.push(mutant);
   }
   return alive;
 }
 
-/** @returns the mutants that no test kills */
+/** @returns the mutants that none of these test files or seeds kills */
 async function survivors(copy, mutants, files) {
   const { covered, static: early, ms } = await coverageOf(copy, files);
   const coveredBy = new Map();
@@ -135,7 +146,7 @@ async function survivors(copy, mutants, files) {
   const atLoad = new Set(early);
   const all = mutants.map((one) => {
     const tests = coveredBy.get(one.id) ?? (atLoad.has(one.id) ? files : []);
-    const withinMs = patience(tests.reduce((sum, file) => sum + ms[file], 0));
+    const withinMs = (files === SEEDS ? seedPatience : patience)(tests.reduce((sum, file) => sum + ms[file], 0));
     return { ...one, tests, atLoad: atLoad.has(one.id), withinMs };
   });
   const alive = [];
@@ -164,24 +175,56 @@ function describe({ fileName, location: { start }, mutatorName, replacement }) {
   return `${fileName} ${mutatorName}: ${original} → ${oneLine(replacement)}`;
 }
 
+/** So many of the mutants, the same ones in each run. */
+function sampleOf(mutants, size) {
+  const order = (mutant) =>
+    createHash('sha256')
+      .update(`${describe(mutant)} ${mutant.location.start.line} ${mutant.location.start.column}`)
+      .digest('hex');
+  const drawn = mutants
+    .map((mutant) => ({ mutant, at: order(mutant) }))
+    .sort((one, other) => (one.at < other.at ? -1 : 1));
+  return drawn.slice(0, size).map(({ mutant }) => mutant);
+}
+
+const percent = (killed, all) => `${killed} of ${all} killed, ${((100 * killed) / all).toFixed(1)} %`;
+
+function list(mutants) {
+  for (const mutant of mutants)
+    console.log(
+      `${describe(mutant)} (line ${mutant.location.start.line + 1}${mutant.tests.length > 0 ? '' : ', no test runs it'})`,
+    );
+}
+
 async function main() {
   if (!build()) throw new Error('the tree does not compile');
   const copy = copyOfTree();
   const mutants = await instrument(copy);
+  if (values.sample !== undefined) {
+    const drawn = sampleOf(mutants, Number(values.sample));
+    const alive = await survivors(copy, drawn, SEEDS);
+    console.log(
+      `by ${SEEDS.length} seeds only, of ${mutants.length}: ${percent(drawn.length - alive.length, drawn.length)}`,
+    );
+    return;
+  }
   const compiled = TESTS.flatMap((name) => filesOf(name, '.test.ts')).map((name) =>
     join(copy, 'dist', name.replace(/\.ts$/, '.js')),
   );
   const alive = await survivors(copy, mutants, compiled);
   const reasons = explained();
   const unexplained = alive.filter((mutant) => !reasons.has(describe(mutant)));
-  for (const mutant of unexplained)
+  const left = new Set(
+    (SEEDS.length > 0 ? await survivors(copy, unexplained, SEEDS) : unexplained).map(({ id }) => id),
+  );
+  list(unexplained.filter(({ id }) => left.has(id)));
+  const explainedCount = alive.length - unexplained.length;
+  console.log(`${percent(mutants.length - alive.length, mutants.length)}; ${explainedCount} explained`);
+  if (SEEDS.length > 0)
     console.log(
-      `${describe(mutant)} (line ${mutant.location.start.line + 1}${mutant.tests.length > 0 ? '' : ', no test runs it'})`,
+      `by tests and ${SEEDS.length} seeds ${percent(mutants.length - explainedCount - left.size, mutants.length)}`,
     );
-  const killed = mutants.length - alive.length;
-  const share = ((100 * killed) / mutants.length).toFixed(1);
-  console.log(`${killed} of ${mutants.length} killed, ${share} %; ${alive.length - unexplained.length} explained`);
-  if (unexplained.length > 0) process.exitCode = 1;
+  if (left.size > 0) process.exitCode = 1;
 }
 
 await main();

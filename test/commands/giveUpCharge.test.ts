@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { suite } from 'uvu';
+import type { CommandContext } from '../../src/commands/context.js';
+import type { ParkedDeps } from '../../src/commands/findParked.js';
+import { giveUpCharge } from '../../src/commands/giveUpCharge.js';
+import { discardParked } from '../../src/commands/parkedWork.js';
+import type { DomainEvent } from '../../src/domain/decider.js';
+import { parkedId } from '../../src/domain/parked.js';
+import { walletStream } from '../../src/domain/wallet.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+
+const test = suite('discarding a parked charge');
+const context = (commandId: string = randomUUID()): CommandContext => ({
+  commandId,
+  correlationId: 'c',
+  by: { user: 'sue' },
+  now: '2026-05-04T12:00:00.000Z',
+});
+const STREAM = 'transaction-t1';
+const AMOUNT = { transaction_id: 't1', amount: 250 };
+const started = (kind: 'card' | 'wallet'): DomainEvent => ({
+  type: 'ChargeStarted',
+  data: { amount: 250, payment_reference: 'pm', kind, prepaid: kind === 'wallet' },
+});
+const debited: DomainEvent = { type: 'WalletDebited', data: AMOUNT };
+
+/** A purchase whose charge, or another step, is parked, and what its wallet has. */
+function parked(then: readonly DomainEvent[], wallet: readonly DomainEvent[] = [], step = 'charge'): MemoryEvents {
+  const events = memoryEvents();
+  const bought = { transaction_id: 't1', seed: 'ab'.repeat(32), payment_reference: 'pm', total: 250, receivers: [{}] };
+  events.given(STREAM, { type: 'GiftsPurchased', data: bought }, ...then);
+  events.given(walletStream('pm'), ...wallet);
+  const work = { entity: 't1', transaction_id: 't1', step, cause: 'down', event_id: 'e', times: 1 };
+  events.given('parked-purchase', { type: 'WorkParked', data: work });
+  return events;
+}
+const discard = async (events: MemoryEvents, commandId?: string): Promise<string[]> => {
+  const deps = { events, parked: { getMany: async () => [] }, gifts: { get: async () => undefined } };
+  await discardParked(deps as unknown as ParkedDeps, 't1', context(commandId), 'seen to');
+  return events.log.slice(events.log.findLastIndex(({ type }) => type === 'WorkParked') + 1).map(({ type }) => type);
+};
+
+test('declines the charge of a card, and leaves wallets alone', async () => {
+  const events = parked([started('card')], [{ type: 'WalletToppedUp', data: { top_up_id: 'u', amount: 900 } }]);
+  assert.deepEqual(await discard(events), ['WorkDiscarded', 'PaymentDeclined']);
+  assert.deepEqual(events.log.at(-1)?.data, { provider: 'support', code: 'discarded' });
+});
+
+test('credits a wallet that had paid, once', async () => {
+  const topUp = { type: 'WalletToppedUp', data: { top_up_id: 'u', amount: 900 } };
+  const events = parked([started('wallet')], [topUp, debited]);
+  const expected = ['WorkDiscarded', 'WalletCredited', 'PaymentDeclined'];
+  assert.deepEqual(await discard(events, 'k'), expected);
+  assert.deepEqual(events.log.at(-2)?.data, { ...AMOUNT, cause: 'discarded-t1' });
+  assert.deepEqual(await discard(events, 'k'), expected, 'the same command again');
+  assert.deepEqual(await discard(events), expected, 'another one');
+});
+
+test('keeps a wallet that has not paid from paying later', async () => {
+  const topUp = { type: 'WalletToppedUp', data: { top_up_id: 'u', amount: 900 } };
+  assert.deepEqual(await discard(parked([started('wallet')], [topUp])), [
+    'WorkDiscarded',
+    'WalletDebitRefused',
+    'PaymentDeclined',
+  ]);
+  assert.deepEqual(await discard(parked([], [topUp])), ['WorkDiscarded', 'WalletDebitRefused', 'PaymentDeclined']);
+  assert.deepEqual(await discard(parked([])), ['WorkDiscarded', 'PaymentDeclined'], 'a card’s reference has no wallet');
+});
+
+test('leaves a charge that is settled, and other steps, as they are', async () => {
+  const charged = { type: 'PaymentCharged', data: { amount: 250, provider: 'wallet', charge_id: 'w' } };
+  assert.deepEqual(await discard(parked([started('wallet'), charged], [debited])), ['WorkDiscarded']);
+  assert.deepEqual(await discard(parked([started('card')], [], 'issue')), ['WorkDiscarded']);
+  const unknown = memoryEvents();
+  await giveUpCharge(unknown, 't1', context());
+  assert.deepEqual(unknown.log, []);
+});
+
+test('a discard of other work settles no charge', async () => {
+  const events = parked([started('card')]);
+  const work = { entity: 't1', transaction_id: 't1', step: 'charge', cause: 'down', event_id: 'e', times: 1 };
+  events.given('parked-refund', { type: 'WorkParked', data: work });
+  const deps = { events, parked: { getMany: async () => [] }, gifts: { get: async () => undefined } };
+  await discardParked(deps as unknown as ParkedDeps, parkedId('refund', 't1'), context(), 'seen to');
+  assert.deepEqual(
+    events.log.slice(-2).map(({ type }) => type),
+    ['WorkParked', 'WorkDiscarded'],
+  );
+});
+
+test.run();

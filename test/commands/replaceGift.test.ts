@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import type { CommandContext } from '../../src/commands/context.js';
+import { transactionIdOf } from '../../src/commands/purchaseGifts.js';
+import { type ReplaceDeps, replaceGift } from '../../src/commands/replaceGift.js';
+import type { DomainEvent } from '../../src/domain/decider.js';
+import { giftStream, type Receiver } from '../../src/domain/gift/events.js';
+import { deriveGiftIds } from '../../src/domain/giftIds.js';
+import { phoneSubject, purchaseSubject } from '../../src/domain/personalFields.js';
+import { type GiftsPurchased, transactionStream } from '../../src/domain/purchase/events.js';
+import { NO_TEXT } from '../../src/lib/seal.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import { openText, sealText } from '../../src/runtime/personal/sealedTexts.js';
+import { refusal } from '../support/assertions/rejects.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+import { giftIssued } from '../support/fixtures/giftEvents.js';
+import { memorySubjects } from '../support/fixtures/memorySubjects.js';
+
+const test = suite('commands/replace gift');
+const context = (commandId: string): CommandContext => ({
+  commandId,
+  correlationId: 'c',
+  by: { user: 'sue' },
+  now: '2026-05-04T12:00:00.000Z',
+});
+const SEED = 'ab'.repeat(32);
+const [GIFT = ''] = deriveGiftIds(SEED, 1).map(({ gift_id }) => gift_id);
+const subjects = memorySubjects();
+const [PHONE = '', PURCHASE = ''] = await subjects.ids([phoneSubject('+447700900123'), purchaseSubject('t')]);
+const MESSAGE = await sealText(subjects, PURCHASE, 'Enjoy');
+const user = (id: string, more: object = {}): DomainEvent => ({
+  type: 'UserAdded',
+  data: { id, username: id, active: true, roles: [], ...more },
+});
+
+/** A gift of its receiver, bought with a message. */
+function installation(
+  receiver: Receiver = { user_id: 'bob' },
+  { after = [], bought = {} }: { readonly after?: readonly DomainEvent[]; readonly bought?: object } = {},
+): { readonly deps: ReplaceDeps; readonly events: MemoryEvents } {
+  const events = memoryEvents();
+  for (const account of [user('bob'), user('off', { active: false }), user('staff', { roles: ['support'] })])
+    events.given(`user-${(account.data as { readonly id: string }).id}`, account);
+  const purchase = {
+    transaction_id: 't',
+    seed: SEED,
+    buyer_id: 'ann',
+    product_id: 'latte',
+    brand_id: 'bean',
+    product_name: 'Latte',
+    sale_price: 350,
+    total: 350,
+    payment_reference: 'pm',
+    expires_on: '2026-06-30',
+    message: MESSAGE,
+    receivers: [receiver],
+    ...bought,
+  };
+  events.given(
+    transactionStream('t'),
+    { type: 'GiftsPurchased', data: purchase },
+    { type: 'PaymentCharged', data: { amount: 350, provider: 'p', charge_id: 'ch_1' } },
+    ...after,
+  );
+  events.given(giftStream(GIFT), giftIssued({ receiver, expires_on: '2026-12-31' }));
+  return { deps: { events, subjects, gifts: { get: async () => undefined } } as unknown as ReplaceDeps, events };
+}
+const replace = (deps: ReplaceDeps, command = 'k', voided = false): ReturnType<typeof replaceGift> =>
+  replaceGift(deps, GIFT, context(command), { voided, reason: 'lost' });
+const purchaseIn = ({ log }: MemoryEvents): GiftsPurchased['data'] =>
+  log.findLast(({ type }) => type === 'GiftsPurchased')?.data as GiftsPurchased['data'];
+const added = ({ log }: MemoryEvents): string[] =>
+  log.slice(log.findIndex(({ type }) => type === 'GiftIssued') + 1).map(({ type }) => type);
+
+test('buys the same gift at no charge, and gives the old one for it', async () => {
+  const { deps, events } = installation();
+  const { own, replayed } = await replace(deps);
+  assert.equal(replayed, false);
+  assert.deepEqual(added(events), ['GiftsPurchased', 'GiftReplaced']);
+  const { seed, message, ...purchase } = purchaseIn(events);
+  assert.deepEqual(purchase, {
+    transaction_id: transactionIdOf(context('k')),
+    reason: 'lost',
+    replaces: { gift_id: GIFT, transaction_id: 't' },
+    buyer_id: 'ann',
+    product_id: 'latte',
+    brand_id: 'bean',
+    product_name: 'Latte',
+    sale_price: 350,
+    total: 0,
+    payment_reference: '',
+    expires_on: '2026-12-31',
+    receivers: [{ user_id: 'bob' }],
+  });
+  assert.match(seed, /^[0-9a-f]{64}$/);
+  assert.equal(await openText(subjects, message), 'Enjoy');
+  assert.notEqual(message.split('.')[0], MESSAGE.split('.')[0], 'under a key of its own');
+  const [next] = deriveGiftIds(seed, 1);
+  const replaced_by = { gift_id: next?.gift_id, transaction_id: purchase.transaction_id };
+  assert.deepEqual(own[0]?.data, { replaced_by, reason: 'lost' });
+});
+
+test('the same command replaces once, also where it ended in between', async () => {
+  const { deps, events } = installation();
+  events.beforeAppend = (stream) => {
+    if (stream === giftStream(GIFT)) throw new UnavailableError('down');
+  };
+  await assert.rejects(replace(deps), UnavailableError);
+  assert.deepEqual(added(events), ['GiftsPurchased']);
+  events.beforeAppend = () => undefined;
+  for (let n = 0; n < 2; n++) assert.equal((await replace(deps)).replayed, true);
+  assert.deepEqual(added(events), ['GiftsPurchased', 'GiftReplaced']);
+  await assert.rejects(replace(deps, 'other'), refusal('gift_already_replaced'));
+});
+
+test('names the client of the first purchase, its reference, and a void code', async () => {
+  const { deps, events } = installation({}, { bought: { reference_id: 'order 7', message: NO_TEXT } });
+  const [first] = events.log.filter(({ type }) => type === 'GiftsPurchased');
+  Object.assign(first?.metadata.by ?? {}, { client: 'shop' });
+  events.given(giftStream(GIFT), {
+    type: 'VoucherAssigned',
+    data: { voucher_id: 'v', code: 'C', pin: null, segment_id: 's', expires_at: '2026-12-31T23:59:59.999Z' },
+  });
+  await assert.rejects(replace(deps, 'x'), refusal('gift_code_out'));
+  await replace(deps, 'k', true);
+  const { replaces, reference_id, message, receivers } = purchaseIn(events);
+  assert.deepEqual(replaces, { gift_id: GIFT, transaction_id: 't', client_id: 'shop', voided: true });
+  assert.deepEqual([reference_id, message, receivers], ['order 7', NO_TEXT, [{}]]);
+});
+
+test('gives the replacement to the person who had the number then', async () => {
+  const { deps, events } = installation({ phone_id: PHONE });
+  events.given(`phone-${PHONE}`, { type: 'PhoneTaken', data: { user_id: 'bob' } });
+  await replace(deps);
+  assert.deepEqual(purchaseIn(events).receivers, [{ user_id: 'bob' }]);
+  const free = installation({ phone_id: PHONE });
+  await replace(free.deps);
+  assert.deepEqual(purchaseIn(free.events).receivers, [{ phone_id: PHONE }], 'nobody had it');
+});
+
+test('gives none to a person who is gone, or of staff', async () => {
+  for (const user_id of ['off', 'staff', 'nobody']) {
+    const { deps, events } = installation({ user_id });
+    await assert.rejects(replace(deps), refusal('receiver_not_found'));
+    assert.deepEqual(added(events), []);
+  }
+});
+
+test('gives none where money of the purchase went back, or may go back', async () => {
+  const refunded = { provider: 'p', charge_id: 'ch_1', amount: 100, total: 100 };
+  const dispute = { provider: 'p', dispute_id: 'd', amount: 350, reason: 'fraudulent' };
+  for (const [type, data, code] of [
+    ['RefundedAtProvider', refunded, 'money_went_back'],
+    ['DisputeOpened', dispute, 'gift_disputed'],
+  ] as const) {
+    const { deps, events } = installation(undefined, { after: [{ type, data }] });
+    await assert.rejects(replace(deps), refusal(code));
+    assert.deepEqual(added(events), []);
+  }
+});
+
+test('gives none where money went back while it was replaced', async () => {
+  const { deps, events } = installation();
+  events.beforeAppend = () => {
+    events.beforeAppend = () => undefined;
+    const data = { provider: 'p', charge_id: 'ch_1', amount: 100, total: 100 };
+    events.given(transactionStream('t'), { type: 'RefundedAtProvider', data });
+  };
+  await assert.rejects(replace(deps), refusal('money_went_back'));
+  assert.equal(added(events).includes('GiftReplaced'), false);
+});
+
+test('refuses a gift that nobody bought', async () => {
+  const { deps } = installation();
+  await assert.rejects(
+    replaceGift(deps, 'ff'.repeat(10), context('k'), { voided: false, reason: 'x' }),
+    refusal('gift_not_found'),
+  );
+});
+
+test.run();
