@@ -12,6 +12,7 @@ import { checkLog } from './checks/log.js';
 import { checkMoney } from './checks/money.js';
 import { checkReadModels } from './checks/readModels.js';
 import { checkStreams } from './checks/streams.js';
+import { checkWallets } from './checks/wallets.js';
 import { busRouter, openSimulatedBus } from './engines/bus.js';
 import type { StoredEvent } from './engines/eventLog.js';
 import { openSimulatedReadStore, readStoreDisk } from './engines/readStore.js';
@@ -39,6 +40,28 @@ test('finds a redemption that is missing or comes twice', ({ run }) => {
   assert.match(texts(checkLog(twice)), /is redeemed twice/);
   const missing = altered(run, (event) => (event.type === 'GiftRedeemed' ? [] : [event]));
   assert.match(texts(checkLog(missing)), /was not to be reversed/);
+});
+
+test('finds a wallet that is debited twice, for nothing, or not at all', ({ run }) => {
+  assert.deepEqual(checkWallets(run.cluster.log), []);
+  const debits = (change: (event: StoredEvent) => readonly StoredEvent[]): string =>
+    texts(checkWallets(altered(run, (event) => (event.type === 'WalletDebited' ? change(event) : [event]))));
+  assert.match(
+    debits((event) => [event, event]),
+    /was decided twice/,
+  );
+  assert.match(
+    debits(() => []),
+    /the wallet has undefined as the debit of/,
+  );
+  assert.match(
+    debits((event) => [{ ...event, type: 'WalletDebitRefused' }]),
+    /was refused, with \d+ left/,
+  );
+  assert.match(
+    debits((event) => [{ ...event, data: event.data.replace(/"amount":\d+/, '"amount":9000') }]),
+    /leaves -/,
+  );
 });
 
 test('finds a process that requests work while another one has the lease', async () => {

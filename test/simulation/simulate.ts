@@ -7,6 +7,7 @@ import { checkLog } from './checks/log.js';
 import { bookedBy, checkMoney } from './checks/money.js';
 import { checkParked } from './checks/parked.js';
 import { checkReadModels } from './checks/readModels.js';
+import { checkWallets } from './checks/wallets.js';
 import { openCrowd } from './clients/crowd.js';
 import { openDesks } from './clients/desk.js';
 import { openSubscriber } from './clients/subscriber.js';
@@ -107,13 +108,14 @@ export async function simulate({
       ...check(crowd.history(), {
         installation,
         leeway: { ...leewayOf(simulation), quietFrom },
-        ...(alone ? { alone, ledger: bookedBy(cluster.ledger) } : {}),
+        ...(alone ? { alone, ledger: bookedBy(cluster.log, cluster.ledger) } : {}),
       }),
       ...seen,
       ...unfinished,
       ...(await checkErasure(cluster, leavers.erasedValues())),
       ...checkLog(cluster.log),
       ...checkMoney(cluster.log, cluster.ledger),
+      ...checkWallets(cluster.log),
       ...checkGifts(cluster.log),
       ...cluster.leases.findings(),
       ...checkParked(cluster.log, happened === 'days pass'),

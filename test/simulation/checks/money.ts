@@ -1,6 +1,7 @@
 /** The log and the payment provider agree on all money, once the service has had time to finish its work. */
 import type { GiftsPurchased, PaymentCharged } from '../../../src/domain/purchase/events.js';
 import { idOf } from '../../../src/domain/streamName.js';
+import type { WalletCredited, WalletDebited } from '../../../src/domain/wallet.js';
 import type { ChargeReply, RefundReply } from '../../../src/messages/payments.js';
 import type { GiftsRefunded, RefundRequested } from '../../../src/domain/purchase/refund.js';
 import {
@@ -58,8 +59,8 @@ function checkCharges({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
   return findings;
 }
 
-/** What the provider has booked, for the model. */
-export function bookedBy(ledger: RecordRows): LedgerEntry[] {
+/** What the provider and the prepaid wallets have booked, for the model. */
+export function bookedBy({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows): LedgerEntry[] {
   const entries = <R extends object>(prefix: string): [string, SimulatedEntry<R>][] =>
     ledger
       .list(prefix, Number.MAX_SAFE_INTEGER, undefined, 0)
@@ -73,6 +74,11 @@ export function bookedBy(ledger: RecordRows): LedgerEntry[] {
         ? [{ kind: 'refund', transaction: entry.transaction_id ?? '', pence: entry.amount ?? 0 }]
         : [],
     ),
+    ...stored.flatMap(({ type, data }): LedgerEntry[] => {
+      if (type !== 'WalletDebited' && type !== 'WalletCredited') return [];
+      const { transaction_id, amount } = JSON.parse(data) as (WalletDebited | WalletCredited)['data'];
+      return [{ kind: type === 'WalletDebited' ? 'charge' : 'refund', transaction: transaction_id, pence: amount }];
+    }),
   ];
 }
 

@@ -45,7 +45,7 @@ const DOUBLES: ReadonlySet<string> = new Set(['redeem', 'unredeem', 'claim', 'ma
 const PARTS: readonly Part[] = ['support', 'vouchers', 'lists'];
 const RETRY_MS = 1_000;
 /** Payment methods whose outcome is known at once. */
-const PAYMENTS = ['pm_card_visa', 'pm_card_visa_chargeDeclined', 'wallet-invoice'];
+const PAYMENTS = ['pm_card_visa', 'pm_card_visa_chargeDeclined', 'wallet-invoice', 'wallet-prepaid'];
 
 export function openCrowd(simulation: Simulation, { members, clients }: CrowdOptions): Crowd {
   const installation = installationOf(CATALOGUE);

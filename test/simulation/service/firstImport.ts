@@ -39,7 +39,9 @@ function catalogue(): object {
     ),
     clients: CATALOGUE.clients.map((client) => ({ ...client, secret_hash: cheap(`${idOf(client)}-secret`) })),
     payment_methods: [
-      ...CATALOGUE.payment_methods.filter(({ reference }) => !TROUBLED_CARDS.includes(reference)),
+      ...CATALOGUE.payment_methods
+        .filter(({ reference }) => !TROUBLED_CARDS.includes(reference))
+        .map((method) => ('top_ups' in method ? { ...method, top_ups: [{ id: 't1', amount: TOP_UP }] } : method)),
       ...TROUBLED_CARDS.map((reference) => ({
         reference,
         kind: 'card',
@@ -49,6 +51,8 @@ function catalogue(): object {
   };
 }
 
+/** Pence: a short run has enough of them, a long one empties the wallet. */
+const TOP_UP = 4_000;
 const SUPPORT = { roles: ['support'] };
 
 const idOf = (entry: object): string => (entry as { readonly id: string }).id;
