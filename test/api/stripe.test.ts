@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
 import { buy, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';
-import { eventOf } from '../support/service/installation.js';
+import { eventOf } from '../support/service/testLog.js';
 import { requestText, sendRaw } from '../support/service/rawHttp.js';
 import { paymentSettings } from '../support/providers/realProviders.js';
 import { type Json, type Reply, type Service, startService } from '../support/service/service.js';

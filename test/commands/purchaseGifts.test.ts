@@ -7,7 +7,9 @@ import {
   type PurchaseDeps,
   purchaseGifts,
   type PurchaseRequest,
+  transactionIdOf,
 } from '../../src/commands/purchaseGifts.js';
+import { Refusal } from '../../src/domain/refusal.js';
 import { transactionStream, type GiftsPurchased } from '../../src/domain/purchase/events.js';
 import { phoneSubject } from '../../src/domain/personalFields.js';
 import { openText } from '../../src/runtime/personal/sealedTexts.js';
@@ -192,6 +194,107 @@ test('takes a repeat for the same request once the purchase’s data key is gone
   const later = { ...deps, subjects: memorySubjects(keys) };
   assert.equal((await findPurchase(later, { ...mine, bodyHash: 'b' }))?.transactionId, transactionId);
   assert.equal(events.log.length, 1);
+});
+
+test('names the field that is refused, and the receiver in it', async () => {
+  const people = { 'paymentMethod-pm': method(), 'user-bob': { entry: 'user', active: true, roles: [] } };
+  const refused = async (request: Partial<PurchaseRequest>, field: string): Promise<void> => {
+    const at = installation(people);
+    await assert.rejects(buy(at, request), (error: unknown) => error instanceof Refusal && error.field === field);
+    assert.deepEqual(at.events.log, []);
+  };
+  await refused({ payment_reference: 'other' }, 'payment_reference');
+  await refused({ product_id: 'tea' }, 'product_id');
+  await refused({ receivers: [{ user_id: 'bob' }, { user_id: 'eve' }] }, 'receivers[1].user_id');
+  await refused({ receivers: [{}, { phone_number: '12' }] }, 'receivers[1].phone_number');
+  await refused({ send_at: '2026-03-02T09:00:00Z' }, 'send_at');
+  await refused({ send_at: '2020-03-02T09:00:00Z', receivers: [{ user_id: 'bob' }] }, 'send_at');
+});
+
+test('sends at the time that is named, and stores the caller’s reference', async () => {
+  const people = { 'paymentMethod-pm': method(), 'user-bob': { entry: 'user', active: true, roles: [] } };
+  const at = installation(people);
+  const bought = await buy(at, {
+    receivers: [{ user_id: 'bob' }],
+    send_at: '2026-03-02T10:00:00+01:00',
+    reference_id: 'order 7',
+  });
+  assert.deepEqual([bought.send_at, bought.reference_id], ['2026-03-02T09:00:00.000Z', 'order 7']);
+  const plain = await buy(at, { receivers: [{}] });
+  assert.deepEqual(['send_at' in plain, 'reference_id' in plain], [false, false]);
+});
+
+test('takes accounts from the log that the read model lacks, or shows as they were', async () => {
+  const people = { 'paymentMethod-pm': method(), 'user-bob': { active: true, roles: [], id: 'bob', username: 'bob' } };
+  const at = installation(people);
+  for (const shown of [undefined, method({ active: false }), method({ users: [] })]) {
+    const accounts = { get: async () => shown, getMany: async () => [undefined] };
+    const deps = { ...at.deps, accounts } as unknown as PurchaseDeps;
+    await buy({ ...at, deps }, { receivers: [{ user_id: 'bob' }] });
+  }
+  assert.equal(at.events.log.length, 3);
+});
+
+test('waits for a charge’s outcome, and not for one that waits for its buyer or is there', async () => {
+  const pending = { provider: 'p', payment_id: 'pi', action: 'redirect', until: '2026-03-01T00:00:00.000Z' };
+  const charged = { type: 'PaymentCharged', data: { amount: 350, provider: 'p', charge_id: 'ch_1' } };
+  for (const [meanwhile, waits, status] of [
+    [[], 1, 'charged'],
+    [[charged], 0, 'charged'],
+    [[{ type: 'PaymentAuthenticationRequired', data: pending }], 0, 'pending'],
+  ] as const) {
+    const at = installation();
+    const mine = context();
+    const stream = transactionStream(transactionIdOf(mine));
+    let waited = 0;
+    const outcomes = {
+      watch() {
+        at.events.given(stream, ...meanwhile);
+        const settled = async (ms: number): Promise<boolean> => {
+          assert.equal(ms, 700);
+          waited += 1;
+          at.events.given(stream, charged);
+          return true;
+        };
+        return { settled, end: () => undefined };
+      },
+    };
+    const deps = { ...at.deps, outcomes, chargeWaitMs: 700 } as unknown as PurchaseDeps;
+    const { state, position, replayed } = await purchaseGifts(deps, 'ann', mine, wanted);
+    assert.deepEqual([waited, state.status, replayed], [waits, status, false]);
+    assert.equal(position, at.events.log.at(-1)?.position);
+  }
+});
+
+test('a repeat is answered as the purchase was at an event', async () => {
+  const { deps, events } = installation();
+  const mine = context();
+  const { transactionId } = await purchaseGifts(deps, 'ann', mine, wanted);
+  events.given(transactionStream(transactionId), {
+    type: 'PaymentCharged',
+    data: { amount: 350, provider: 'p', charge_id: 'ch_1' },
+  });
+  const [bought, charged] = events.log;
+  for (const [upTo, status, length] of [
+    [bought?.position, 'pending', 1],
+    [charged?.position, 'charged', 2],
+    [undefined, 'charged', 2],
+    ['9'.repeat(16), 'charged', 2],
+  ] as const) {
+    const found = await findPurchase(deps, mine, upTo);
+    assert.deepEqual([found?.state.status, found?.history.length], [status, length]);
+  }
+});
+
+test('a body without numbers and message is compared as it is', async () => {
+  const { deps, events } = installation();
+  const mine = context({ bodyHash: 'a' });
+  const { transactionId } = await purchaseGifts(deps, 'ann', mine, { ...wanted, message: '', receivers: [{}] });
+  assert.equal(events.log[0]?.metadata.bodyHash, 'a');
+  assert.equal((await findPurchase(deps, mine))?.transactionId, transactionId);
+  await assert.rejects(findPurchase(deps, { ...mine, bodyHash: 'b' }), refusal('idempotency_key_reused'));
+  const { bodyHash: _, ...without } = mine;
+  await assert.rejects(findPurchase(deps, without), refusal('idempotency_key_reused'));
 });
 
 test.run();

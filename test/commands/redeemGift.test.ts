@@ -178,4 +178,62 @@ test('voids fifty keys of a gift for a user, and reverses and voids for others a
   assert.equal(events.log.filter(({ type }) => type === 'RedemptionVoided').length, 51);
 });
 
+test('answers a cancellation with the void or the reversal of its own redemption', async () => {
+  const voided = (id: string): GiftEvent => ({ type: 'RedemptionVoided', data: { redemption_id: id } }) as GiftEvent;
+  const other = `1a1fd9a99d1${idFrom('other', 'redemption')}`;
+  const reversed = { ...redeemed(other).data } as { redemption_id: string };
+  const { deps, events } = installation(
+    voided('another part'),
+    redeemed(other),
+    { type: 'GiftUnredeemed', data: reversed } as GiftEvent,
+    redeemed(TIME + PART),
+  );
+  const about = async (part: string): Promise<unknown> => {
+    const { event } = await cancelRedemption(deps, await loadGift(deps, GIFT, TILL, NOW), TILL, contextOf(part), part);
+    return [event.type, (event.data as { readonly redemption_id: string }).redemption_id];
+  };
+  assert.deepEqual(await about(PART), ['GiftUnredeemed', TIME + PART]);
+  assert.deepEqual(await about(idFrom('new', 'redemption')), ['RedemptionVoided', idFrom('new', 'redemption')]);
+  assert.equal(events.log.length, 7);
+});
+
+test('reverses the latest redemption, and shows that one', async () => {
+  const { deps } = installation(redeemed('r1'), { type: 'GiftUnredeemed', data: redeemed('r1').data } as GiftEvent);
+  await redeem(deps, contextOf('k'));
+  const { redeemed: shown, event } = await unredeem(deps, 'latest');
+  assert.deepEqual([shown.type, shown.data.redemption_id], ['GiftRedeemed', TIME + PART]);
+  assert.equal((event.data as { readonly redemption_id: string }).redemption_id, TIME + PART);
+});
+
+test('the owner redeems at any merchant’s location, and a till only at its own', async () => {
+  const stores = new Map([
+    ['soho', { brand_id: 'bean' }],
+    ['abroad', { brand_id: 'other' }],
+    ['lost', { brand_id: 'gone' }],
+  ]);
+  const brands = new Map([
+    ['bean', { merchant_id: 'coffee' }],
+    ['other', { merchant_id: 'tea' }],
+  ]);
+  const catalogue = {
+    current: () => ({ stores, brands, validFor: (_: object, id: string) => id === 'coffee' }),
+  } as unknown as GiftDeps['catalogue'];
+  /** The location's merchant, and who may reverse it. */
+  const at = async (user: UserDocument, location: string): Promise<unknown> => {
+    const events = memoryEvents();
+    events.given(giftStream(GIFT), { ...issued, data: { ...issued.data, receiver: { phone_id: 'n' } } });
+    events.given('phone-n', { type: 'PhoneTaken', data: { user_id: 'bob' } });
+    const deps = { events, gifts: {} as GiftDeps['gifts'], catalogue };
+    const context = { ...contextOf('k'), by: { user: user.id } };
+    const { redemption } = await redeemGift(deps, await loadToRedeem(deps, GIFT, user, NOW), user, context, location);
+    return [redemption.location_merchant_id, redemption.merchant_id];
+  };
+  const bob = { ...TILL, id: 'bob' };
+  assert.deepEqual(await at(TILL, 'soho'), ['coffee', 'coffee']);
+  assert.deepEqual(await at(bob, 'soho'), ['coffee', 'coffee'], 'as the till');
+  assert.deepEqual(await at(bob, 'abroad'), ['tea', null], 'as the owner, where the gift is not valid');
+  await assert.rejects(at(TILL, 'abroad'), refusal('invalid_location'));
+  for (const location of ['lost', 'never']) await assert.rejects(at(TILL, location), refusal('invalid_location'));
+});
+
 test.run();

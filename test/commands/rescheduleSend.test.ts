@@ -5,7 +5,7 @@ import { transactionStream } from '../../src/domain/purchase/events.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import { refusal } from '../support/assertions/rejects.js';
 import { memoryEvents } from '../support/engines/memoryEvents.js';
-import { eventOf } from '../support/service/installation.js';
+import { eventOf } from '../support/service/testLog.js';
 
 const test = suite('commands/reschedule send');
 const LAST_DAY = '2027-03-31';

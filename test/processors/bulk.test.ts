@@ -4,7 +4,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PurchaseReceiver } from '../../src/domain/purchase/events.js';
 import type { Processors } from '../../src/processors/runner/run.js';
-import { type Bought, type TestInstallation, openInstallation, phone } from '../support/service/installation.js';
+import { type TestInstallation, openInstallation, phone } from '../support/service/installation.js';
+import type { Bought } from '../support/service/testLog.js';
 import { crashable } from '../support/faults/crashable.js';
 
 const test = suite('a purchase of 10,000 receivers');

@@ -5,7 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { chances, faultyBus, seeds } from '../support/faults/faultyBus.js';
-import { type Bought, hoursAgo, type TestInstallation, phone } from '../support/service/installation.js';
+import { type TestInstallation, phone } from '../support/service/installation.js';
+import { type Bought, hoursAgo } from '../support/service/testLog.js';
 import { installationWithProvidersSuite } from '../support/service/installationSuite.js';
 import { buyForThree as buy, checkLedgers, checkParked, isSettled } from '../support/providers/ledgers.js';
 import { faultsByChance } from '../support/providers/realProviders.js';

@@ -11,7 +11,8 @@ import { type GiftsPurchased, transactionStream } from '../../src/domain/purchas
 import type { ProviderEvent } from '../../src/domain/purchase/providerEvent.js';
 import type { EventStore, Recorded, RecordedEvent } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { type Bought, phone, type TestInstallation } from '../support/service/installation.js';
+import { phone, type TestInstallation } from '../support/service/installation.js';
+import type { Bought } from '../support/service/testLog.js';
 import { installationSuite } from '../support/service/installationSuite.js';
 import { crashable, lifeUntil } from '../support/faults/crashable.js';
 import { everyKillPoint } from '../support/faults/killPoints.js';

@@ -5,7 +5,8 @@ import { ConflictError, type EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { ChargeReply } from '../../src/messages/payments.js';
 import { faultyBus } from '../support/faults/faultyBus.js';
-import { hoursAgo, type TestInstallation, phone, sentIn } from '../support/service/installation.js';
+import { type TestInstallation, phone, sentIn } from '../support/service/installation.js';
+import { hoursAgo } from '../support/service/testLog.js';
 import { installationSuite } from '../support/service/installationSuite.js';
 
 const test = installationSuite('process managers during failures');

@@ -9,7 +9,7 @@ import { openLog } from '../../src/service/engines.js';
 import { EMBEDDED } from '../support/engines/engines.js';
 import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
 import { gift } from '../support/service/cli.js';
-import { eventOf } from '../support/service/installation.js';
+import { eventOf } from '../support/service/testLog.js';
 import { type Service, startService } from '../support/service/service.js';
 
 interface Made {

@@ -7,7 +7,7 @@ import { transactionStream } from '../../../src/domain/purchase/events.js';
 import { answerOf, checked, unharmed } from '../../support/service/answers.js';
 import { purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
-import { eventOf } from '../../support/service/installation.js';
+import { eventOf } from '../../support/service/testLog.js';
 import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('api/scheduled sending');

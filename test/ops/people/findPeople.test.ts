@@ -7,7 +7,7 @@ import { openReadModels } from '../../../src/projections/index.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
 import { memorySubjects } from '../../support/fixtures/memorySubjects.js';
 import { installed } from '../../support/fixtures/projecting.js';
-import { eventOf } from '../../support/service/installation.js';
+import { eventOf } from '../../support/service/testLog.js';
 
 const test = suite('finding people');
 

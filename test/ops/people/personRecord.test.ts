@@ -11,7 +11,7 @@ import { memoryEvents } from '../../support/engines/memoryEvents.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
 import { memorySubjects } from '../../support/fixtures/memorySubjects.js';
-import { eventOf } from '../../support/service/installation.js';
+import { eventOf } from '../../support/service/testLog.js';
 
 const test = suite('record of a person');
 

@@ -6,20 +6,19 @@ import { settleReversal } from '../../../src/processors/dispute/disputeStep.js';
 import { GiveUpError, NotYetError } from '../../../src/processors/runner/retry.js';
 import { NotOursError } from '../../../src/runtime/coordination/lease.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
-import type { Bought, TestInstallation } from '../../support/service/installation.js';
-import { installationSuite } from '../../support/service/installationSuite.js';
+import { type Bought, logSuite, type TestLog } from '../../support/service/testLog.js';
 import { rejects } from '../../support/assertions/rejects.js';
 
-const test = installationSuite('a dispute step that another process may have done');
+const test = logSuite('a dispute step that another process may have done');
 
 const RETRIED = { id: 'retried', at: '', revision: 0, correlationId: 'c' };
 
 /** Two gifts that are paid for; the provider has given back what one of them cost. */
-async function refundedMoney(installation: TestInstallation): Promise<Bought> {
-  const bought = await installation.buy([{}, {}]);
+async function refundedMoney(log: TestLog): Promise<Bought> {
+  const bought = await log.buy([{}, {}]);
   const stream = `transaction-${bought.transactionId}`;
-  await installation.append(stream, 'PaymentCharged', { amount: 500, provider: 'p', charge_id: 'ch_1' });
-  await installation.append(stream, 'RefundedAtProvider', {
+  await log.append(stream, 'PaymentCharged', { amount: 500, provider: 'p', charge_id: 'ch_1' });
+  await log.append(stream, 'RefundedAtProvider', {
     provider: 'p',
     charge_id: 'ch_1',
     amount: 250,
@@ -29,27 +28,23 @@ async function refundedMoney(installation: TestInstallation): Promise<Bought> {
 }
 
 /** Gifts are used, by default both. */
-async function redeemed(
-  installation: TestInstallation,
-  { transactionId, giftIds }: Bought,
-  which = giftIds,
-): Promise<void> {
+async function redeemed(log: TestLog, { transactionId, giftIds }: Bought, which = giftIds): Promise<void> {
   for (const [index, giftId] of giftIds.entries()) {
     if (!which.includes(giftId)) continue;
-    await installation.append(`gift-${giftId}`, 'GiftIssued', { transaction_id: transactionId, index, receiver: {} });
-    await installation.append(`gift-${giftId}`, 'GiftRedeemed', { redemption_id: 'r', merchant_id: null });
+    await log.append(`gift-${giftId}`, 'GiftIssued', { transaction_id: transactionId, index, receiver: {} });
+    await log.append(`gift-${giftId}`, 'GiftRedeemed', { redemption_id: 'r', merchant_id: null });
   }
 }
 
 /** Does the step. `how`: what an earlier attempt has left to be parked, and the retry that hands it back. */
 function settle(
-  installation: TestInstallation,
+  log: TestLog,
   { transactionId }: Bought,
   key = PROVIDER_REFUND_KEY,
   how: { shortfall?: ProviderRefundSettled['data']; retried?: typeof RETRIED } = {},
   more: Partial<GiftChangeDeps> = {},
 ): Promise<void> {
-  const events = more.events ?? installation.events;
+  const events = more.events ?? log.events;
   return settleReversal(
     { events, writer: openWriter(events, Date.now), mayAct: () => undefined, ...more },
     transactionId,
@@ -60,164 +55,152 @@ function settle(
 }
 
 /** The house's log, for one whose first append comes only after this. */
-function interrupted(installation: TestInstallation, meanwhile: () => Promise<unknown>): EventStore {
+function interrupted(log: TestLog, meanwhile: () => Promise<unknown>): EventStore {
   let before: Promise<unknown> | undefined;
   return {
-    ...installation.events,
+    ...log.events,
     async append(...args) {
       await (before ??= meanwhile());
-      return installation.events.append(...args);
+      return log.events.append(...args);
     },
   };
 }
 
-const settled = async (installation: TestInstallation): Promise<unknown[]> =>
-  (await installation.all('ProviderRefundSettled')).map(({ data }) => data);
-const cancelled = async (installation: TestInstallation): Promise<number> =>
-  (await installation.all('GiftCancelled')).length;
+const settled = async (log: TestLog): Promise<unknown[]> =>
+  (await log.all('ProviderRefundSettled')).map(({ data }) => data);
+const cancelled = async (log: TestLog): Promise<number> => (await log.all('GiftCancelled')).length;
 const ONE = { total: 250, cancelled: 1, vouchered: 0, difference: 0 };
 const NONE = { total: 250, cancelled: 0, vouchered: 0, difference: 250 };
 
-test('parks nothing where gifts make up for the money, also on a retry', async ({ installation }) => {
-  const bought = await refundedMoney(installation);
-  await settle(installation, bought);
-  await settle(installation, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
-  assert.equal([await settled(installation), await cancelled(installation)], [[ONE], 1]);
+test('parks nothing where gifts make up for the money, also on a retry', async ({ log }) => {
+  const bought = await refundedMoney(log);
+  await settle(log, bought);
+  await settle(log, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
+  assert.equal([await settled(log), await cancelled(log)], [[ONE], 1]);
 });
 
-test('of several times that money was given back the last one is named as the cause', async ({ installation }) => {
-  const bought = await refundedMoney(installation);
-  await installation.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
+test('of several times that money was given back the last one is named as the cause', async ({ log }) => {
+  const bought = await refundedMoney(log);
+  await log.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
     provider: 'p',
     charge_id: 'ch_1',
     amount: 250,
     total: 500,
   });
-  await settle(installation, bought);
-  const last = (await installation.all('RefundedAtProvider')).at(-1)?.id;
+  await settle(log, bought);
+  const last = (await log.all('RefundedAtProvider')).at(-1)?.id;
   assert.equal(
-    (await installation.all('GiftCancelled', 'ProviderRefundSettled')).map(({ metadata }) => metadata.causationId),
+    (await log.all('GiftCancelled', 'ProviderRefundSettled')).map(({ metadata }) => metadata.causationId),
     [last, last, last],
   );
 });
 
-test('waits until the charge is recorded', async ({ installation }) => {
-  const bought = await installation.buy([{}]);
+test('waits until the charge is recorded', async ({ log }) => {
+  const bought = await log.buy([{}]);
   const stream = `transaction-${bought.transactionId}`;
-  await installation.append(stream, 'DisputeOpened', {
+  await log.append(stream, 'DisputeOpened', {
     provider: 'p',
     dispute_id: 'dp_1',
     amount: 250,
     reason: 'fraudulent',
   });
-  await installation.append(stream, 'RefundedAtProvider', {
+  await log.append(stream, 'RefundedAtProvider', {
     provider: 'p',
     charge_id: 'ch_1',
     amount: 250,
     total: 250,
   });
   for (const key of [disputeKey('dp_1'), PROVIDER_REFUND_KEY]) {
-    const waits = await rejects(settle(installation, bought, key), NotYetError, /charge has not been recorded/);
+    const waits = await rejects(settle(log, bought, key), NotYetError, /charge has not been recorded/);
     assert.ok(waits.mayNeverCome);
   }
-  assert.equal(
-    [(await installation.types(stream)).length, await cancelled(installation), await installation.all('GiftBlocked')],
-    [3, 0, []],
-  );
+  assert.equal([(await log.types(stream)).length, await cancelled(log), await log.all('GiftBlocked')], [3, 0, []]);
 });
 
-test('parks a shortfall only where it is found, left open or retried', async ({ installation }) => {
-  const bought = await refundedMoney(installation);
-  await redeemed(installation, bought);
+test('parks a shortfall only where it is found, left open or retried', async ({ log }) => {
+  const bought = await refundedMoney(log);
+  await redeemed(log, bought);
   const short = /^£2\.50 was given back at the provider; 0 gifts are cancelled for it; £2\.50/;
-  await rejects(settle(installation, bought), GiveUpError, short);
-  await rejects(settle(installation, bought, PROVIDER_REFUND_KEY, { shortfall: NONE }), GiveUpError, short);
-  await rejects(settle(installation, bought, PROVIDER_REFUND_KEY, { retried: RETRIED }), GiveUpError, short);
-  await settle(installation, bought);
-  assert.equal([await settled(installation), await cancelled(installation)], [[NONE], 0]);
+  await rejects(settle(log, bought), GiveUpError, short);
+  await rejects(settle(log, bought, PROVIDER_REFUND_KEY, { shortfall: NONE }), GiveUpError, short);
+  await rejects(settle(log, bought, PROVIDER_REFUND_KEY, { retried: RETRIED }), GiveUpError, short);
+  await settle(log, bought);
+  assert.equal([await settled(log), await cancelled(log)], [[NONE], 0]);
 });
 
-test('answers all the money on a retry, not only the shortfall', async ({ installation }) => {
-  const bought = await refundedMoney(installation);
+test('answers all the money on a retry, not only the shortfall', async ({ log }) => {
+  const bought = await refundedMoney(log);
   const [used = '', left = ''] = bought.giftIds;
-  await installation.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
+  await log.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
     provider: 'p',
     charge_id: 'ch_1',
     amount: 250,
     total: 500,
   });
-  await redeemed(installation, bought);
-  await installation.append(`gift-${left}`, 'GiftUnredeemed', { redemption_id: 'r' });
-  await rejects(settle(installation, bought), GiveUpError, /1 gifts are cancelled for it; £2\.50/);
-  await installation.append(`gift-${used}`, 'GiftUnredeemed', { redemption_id: 'r' });
-  await settle(installation, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
+  await redeemed(log, bought);
+  await log.append(`gift-${left}`, 'GiftUnredeemed', { redemption_id: 'r' });
+  await rejects(settle(log, bought), GiveUpError, /1 gifts are cancelled for it; £2\.50/);
+  await log.append(`gift-${used}`, 'GiftUnredeemed', { redemption_id: 'r' });
+  await settle(log, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
   assert.equal(
-    [(await settled(installation)).at(-1), await cancelled(installation)],
+    [(await settled(log)).at(-1), await cancelled(log)],
     [{ total: 500, cancelled: 2, vouchered: 0, difference: 0 }, 2],
   );
 });
 
-test('retries a dispute without touching the shortfall of an external refund', async ({ installation }) => {
-  const bought = await refundedMoney(installation);
-  await redeemed(installation, bought);
-  await rejects(settle(installation, bought), GiveUpError, /no unredeemed gift makes up for/);
-  for (const giftId of bought.giftIds)
-    await installation.append(`gift-${giftId}`, 'GiftUnredeemed', { redemption_id: 'r' });
-  await installation.append(`transaction-${bought.transactionId}`, 'DisputeOpened', {
+test('retries a dispute without touching the shortfall of an external refund', async ({ log }) => {
+  const bought = await refundedMoney(log);
+  await redeemed(log, bought);
+  await rejects(settle(log, bought), GiveUpError, /no unredeemed gift makes up for/);
+  for (const giftId of bought.giftIds) await log.append(`gift-${giftId}`, 'GiftUnredeemed', { redemption_id: 'r' });
+  await log.append(`transaction-${bought.transactionId}`, 'DisputeOpened', {
     provider: 'p',
     dispute_id: 'dp_1',
     amount: 250,
     reason: 'fraudulent',
   });
-  for (let time = 0; time < 2; time++) await settle(installation, bought, disputeKey('dp_1'), { retried: RETRIED });
-  assert.equal(
-    [await settled(installation), await cancelled(installation), (await installation.all('DisputeSettled')).length],
-    [[NONE], 0, 1],
-  );
+  for (let time = 0; time < 2; time++) await settle(log, bought, disputeKey('dp_1'), { retried: RETRIED });
+  assert.equal([await settled(log), await cancelled(log), (await log.all('DisputeSettled')).length], [[NONE], 0, 1]);
 });
 
-test('another process that settles it at that moment parks it, too', async ({ installation }) => {
-  const bought = await refundedMoney(installation);
-  await redeemed(installation, bought);
-  const events = interrupted(installation, () =>
-    rejects(settle(installation, bought), GiveUpError, /no unredeemed gift/),
-  );
-  await settle(installation, bought, PROVIDER_REFUND_KEY, {}, { events });
-  assert.equal(await settled(installation), [NONE]);
+test('another process that settles it at that moment parks it, too', async ({ log }) => {
+  const bought = await refundedMoney(log);
+  await redeemed(log, bought);
+  const events = interrupted(log, () => rejects(settle(log, bought), GiveUpError, /no unredeemed gift/));
+  await settle(log, bought, PROVIDER_REFUND_KEY, {}, { events });
+  assert.equal(await settled(log), [NONE]);
 });
 
-test('cancels no second gift after waking behind another process', async ({ installation }) => {
-  const bought = await refundedMoney(installation);
+test('cancels no second gift after waking behind another process', async ({ log }) => {
+  const bought = await refundedMoney(log);
   let asleep = false;
-  const events = interrupted(installation, async () => {
+  const events = interrupted(log, async () => {
     asleep = true;
-    await redeemed(installation, bought, bought.giftIds.slice(1));
-    await settle(installation, bought);
+    await redeemed(log, bought, bought.giftIds.slice(1));
+    await settle(log, bought);
   });
   const mayAct = (): void => {
     if (asleep) throw new NotOursError('the work has passed to another process');
   };
-  await rejects(settle(installation, bought, PROVIDER_REFUND_KEY, {}, { events, mayAct }), NotOursError, /passed/);
-  assert.equal([await settled(installation), await cancelled(installation)], [[ONE], 1]);
+  await rejects(settle(log, bought, PROVIDER_REFUND_KEY, {}, { events, mayAct }), NotOursError, /passed/);
+  assert.equal([await settled(log), await cancelled(log)], [[ONE], 1]);
 });
 
-test('counts a gift that the process before it cancels at that moment, and cancels no second one', async ({
-  installation,
-}) => {
-  const bought = await refundedMoney(installation);
+test('counts a gift that the process before it cancels at that moment, and cancels no second one', async ({ log }) => {
+  const bought = await refundedMoney(log);
   let appends = 0;
   const dying: EventStore = {
-    ...installation.events,
+    ...log.events,
     async append(...args) {
       if (appends++ > 0) throw new NotOursError('the process is gone');
-      return installation.events.append(...args);
+      return log.events.append(...args);
     },
   };
-  const events = interrupted(installation, () =>
-    rejects(settle(installation, bought, PROVIDER_REFUND_KEY, {}, { events: dying }), NotOursError, /gone/),
+  const events = interrupted(log, () =>
+    rejects(settle(log, bought, PROVIDER_REFUND_KEY, {}, { events: dying }), NotOursError, /gone/),
   );
-  await settle(installation, bought, PROVIDER_REFUND_KEY, {}, { events });
-  assert.equal([await settled(installation), await cancelled(installation)], [[ONE], 1]);
+  await settle(log, bought, PROVIDER_REFUND_KEY, {}, { events });
+  assert.equal([await settled(log), await cancelled(log)], [[ONE], 1]);
 });
 
 test.run();

@@ -8,7 +8,8 @@ import { NotOursError } from '../../../src/runtime/coordination/lease.js';
 import { type AttemptMemory, notify, type NotifyDeps } from '../../../src/processors/notification/notifyStep.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../support/providers/subjects.js';
-import { eventOf, type TestInstallation, phone } from '../../support/service/installation.js';
+import { type TestInstallation, phone } from '../../support/service/installation.js';
+import { eventOf } from '../../support/service/testLog.js';
 import { installationSuite } from '../../support/service/installationSuite.js';
 
 const test = installationSuite('a notification that another process may have sent');

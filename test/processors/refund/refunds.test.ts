@@ -9,7 +9,8 @@ import { walletPayments } from '../../../src/processors/purchase/walletPayments.
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../support/providers/subjects.js';
 import { faultyBus } from '../../support/faults/faultyBus.js';
-import { type Bought, hoursAgo, type TestInstallation, phone, sentIn } from '../../support/service/installation.js';
+import { type TestInstallation, phone, sentIn } from '../../support/service/installation.js';
+import { type Bought, hoursAgo } from '../../support/service/testLog.js';
 import { installationSuite } from '../../support/service/installationSuite.js';
 import { everyKillPoint } from '../../support/faults/killPoints.js';
 import { crashable } from '../../support/faults/crashable.js';

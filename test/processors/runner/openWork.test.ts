@@ -8,7 +8,7 @@ import { purchaseManager } from '../../../src/processors/purchase/manager.js';
 import { refundManager } from '../../../src/processors/refund/manager.js';
 import type { Requested } from '../../../src/processors/runner/foldEvent.js';
 import { openWork as openAll } from '../../../src/processors/runner/openWork.js';
-import { eventOf } from '../../support/service/installation.js';
+import { eventOf } from '../../support/service/testLog.js';
 
 const test = suite('open work');
 

@@ -10,7 +10,8 @@ import { scheduleProjection } from '../../../src/projections/schedule.js';
 import { collectionOf } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { crashable } from '../../support/faults/crashable.js';
-import type { Bought, TestInstallation } from '../../support/service/installation.js';
+import type { TestInstallation } from '../../support/service/installation.js';
+import type { Bought } from '../../support/service/testLog.js';
 import { installationSuite } from '../../support/service/installationSuite.js';
 
 const test = installationSuite('reminders');

@@ -8,7 +8,8 @@ import { type SchedulerOptions, startScheduler } from '../../../src/processors/s
 import { followers } from '../../../src/runtime/supervision/followers.js';
 import { recordsOf, everyKillPoint } from '../../support/faults/killPoints.js';
 import { crashable } from '../../support/faults/crashable.js';
-import { type Bought, type TestInstallation, phone, sentIn } from '../../support/service/installation.js';
+import { type TestInstallation, phone, sentIn } from '../../support/service/installation.js';
+import type { Bought } from '../../support/service/testLog.js';
 import { installationSuite } from '../../support/service/installationSuite.js';
 
 const test = installationSuite('scheduler');

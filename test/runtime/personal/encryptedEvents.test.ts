@@ -13,7 +13,7 @@ import { masterKeys } from '../../../src/runtime/personal/masterKeys.js';
 import { openSubjects, type Subjects } from '../../../src/runtime/personal/subjects.js';
 import { type MemoryKeys, memoryKeys } from '../../support/engines/memoryKeys.js';
 import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
-import { eventOf } from '../../support/service/installation.js';
+import { eventOf } from '../../support/service/testLog.js';
 
 const test = suite<Opened>('encrypted events');
 

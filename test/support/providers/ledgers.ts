@@ -1,6 +1,7 @@
 /** What counts in the end: what the providers' own ledgers say of a purchase, whatever happened on the way to it. */
 import * as assert from 'uvu/assert';
-import { type Bought, type TestInstallation, phone } from '../service/installation.js';
+import { type TestInstallation, phone } from '../service/installation.js';
+import type { Bought } from '../service/testLog.js';
 import type { RealProviders } from './realProviders.js';
 
 /** Buys for a receiver by phone, one by push, one who shares it by the address. */

@@ -2,7 +2,6 @@
  * The embedded engines with workers and process managers in a temporary folder, as one process or several would have
  * them.
  */
-import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,10 +11,7 @@ import { openEmbeddedBus } from '../../../src/adapters/embedded/bus/bus.js';
 import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
 import type { PaymentMethod } from '../../../src/domain/account.js';
-import { deriveGiftIds } from '../../../src/domain/giftIds.js';
-import { type PurchaseReceiver, transactionStream } from '../../../src/domain/purchase/events.js';
 import type { Bus } from '../../../src/ports/bus.js';
-import type { EventStore, NewEvent, RecordedEvent } from '../../../src/ports/eventStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import type { Contact } from '../../../src/processors/notification/address.js';
 import { type ProcessorDeps, runProcessors } from '../../../src/processors/managers.js';
@@ -24,17 +20,11 @@ import type { Subjects } from '../../../src/runtime/personal/subjects.js';
 import { memorySubjects } from '../fixtures/memorySubjects.js';
 import { startWorkers, type WorkerDeps } from '../../../src/providers/workers.js';
 import { DEADLINE_MS } from '../assertions/until.js';
-
-/** What was bought. */
-export interface Bought {
-  readonly transactionId: string;
-  readonly giftIds: readonly string[];
-}
+import { openTestLog, type TestLog } from './testLog.js';
 
 /** The house. */
-export interface TestInstallation {
+export interface TestInstallation extends TestLog {
   readonly dir: string;
-  readonly events: EventStore;
   readonly reads: ReadStore;
   readonly bus: Bus;
   /** Payment methods by reference; a reference that isn't here is a card. */
@@ -42,8 +32,6 @@ export interface TestInstallation {
   readonly contacts: Map<string, Contact>;
   /** Of numbers beside those of `phone`. */
   readonly subjects: Subjects;
-  /** Of what is bought and told. */
-  readonly correlationId: string;
   /** The log's lines. */
   readonly lines: { readonly msg: string; readonly [field: string]: unknown }[];
   readonly deps: ProcessorDeps;
@@ -53,21 +41,10 @@ export interface TestInstallation {
   work(
     providers?: Partial<Pick<WorkerDeps, 'payments' | 'notifications' | 'bus'>>,
   ): Promise<{ close(): Promise<void> }>;
-  buy(
-    receivers: readonly PurchaseReceiver[],
-    options?: { reference?: string; price?: number; at?: string; correlationId?: string; sendAt?: string },
-  ): Promise<Bought>;
-  append(stream: string, type: string, data: object, at?: string, correlationId?: string): Promise<void>;
-  /** The types of a stream's events. */
-  types(stream: string): Promise<string[]>;
-  /** Every event of some type in the log. */
-  all(...types: string[]): Promise<RecordedEvent[]>;
   /** Waits until it holds, at most `DEADLINE_MS`. */
   until(holds: () => Promise<boolean>): Promise<void>;
   close(): Promise<void>;
 }
-
-const CORRELATION_ID = 'the-request';
 
 /** The `n`th receiver by phone. */
 export const phone = (n: number): { phone_id: string } => ({ phone_id: `phone${n}` });
@@ -75,28 +52,9 @@ export const phone = (n: number): { phone_id: string } => ({ phone_id: `phone${n
 /** Their number. */
 export const numberOf = (n: number): string => `+4477009${String(n).padStart(5, '0')}`;
 
-/** So many hours before now. */
-export const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
-
 /** How many messages the simulated provider has been handed. */
 export const sentIn = (installation: TestInstallation): number =>
   installation.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
-
-/** An event of a test. */
-export function eventOf(
-  type: string,
-  data: object,
-  at = new Date().toISOString(),
-  correlationId = CORRELATION_ID,
-): NewEvent {
-  return {
-    id: randomUUID(),
-    type,
-    at,
-    data,
-    metadata: { commandId: randomUUID(), correlationId, by: { user: 'buyer' } },
-  };
-}
 
 /** Opens the engines; nothing works yet. */
 export async function openInstallation(): Promise<TestInstallation> {
@@ -132,14 +90,13 @@ export async function openInstallation(): Promise<TestInstallation> {
   };
 
   const installation: TestInstallation = {
+    ...openTestLog(events),
     dir,
-    events,
     reads,
     bus,
     methods,
     contacts,
     subjects,
-    correlationId: CORRELATION_ID,
     lines,
     deps,
     process(replaced) {
@@ -151,35 +108,6 @@ export async function openInstallation(): Promise<TestInstallation> {
       const workers = await startWorkers({ bus, records: reads.records, logger, ...providers });
       closers.push(() => workers.close());
       return workers;
-    },
-    async buy(receivers, { reference = 'pm_card_visa', price = 250, at, correlationId, sendAt } = {}) {
-      const transactionId = randomUUID();
-      const seed = randomBytes(32).toString('hex');
-      const data = {
-        transaction_id: transactionId,
-        seed,
-        buyer_id: 'buyer',
-        product_id: 'coffee',
-        brand_id: 'beans',
-        product_name: 'Flat white',
-        sale_price: price,
-        total: price * receivers.length,
-        payment_reference: reference,
-        expires_on: '2099-01-01',
-        message: 'Enjoy',
-        receivers,
-        ...(sendAt === undefined ? {} : { send_at: sendAt }),
-      };
-      await installation.append(transactionStream(transactionId), 'GiftsPurchased', data, at, correlationId);
-      return { transactionId, giftIds: deriveGiftIds(seed, receivers.length).map(({ gift_id }) => gift_id) };
-    },
-    append: async (stream, type, data, at, correlationId) =>
-      void (await events.append(stream, [eventOf(type, data, at, correlationId)], 'any')),
-    types: async (stream) => (await events.read(stream)).map(({ type }) => type),
-    async all(...types) {
-      const found: RecordedEvent[] = [];
-      for await (const batch of events.readAll(undefined, { types })) found.push(...batch.events);
-      return found;
     },
     async until(holds) {
       const deadline = performance.now() + DEADLINE_MS;

@@ -22,7 +22,7 @@ import { type MemoryEvents, memoryEvents } from '../../../support/engines/memory
 import { type MemoryKeys, memoryKeys } from '../../../support/engines/memoryKeys.js';
 import { rejectionOf } from '../../../support/engines/readStoreDocuments.js';
 import { memorySubjects } from '../../../support/fixtures/memorySubjects.js';
-import { eventOf } from '../../../support/service/installation.js';
+import { eventOf } from '../../../support/service/testLog.js';
 
 const hash = keyedHash(Buffer.alloc(32, 7));
 const RULES = new Map(Object.entries(PERSONAL_FIELDS)) as Parameters<typeof encryptedEvents>[2];
