@@ -1,7 +1,9 @@
 /**
- * Whether a process that requests work of a provider's worker has the lease of the process managers at that moment
+ * Whether a process that has a provider's worker charge, refund or notify somebody has the lease of the process managers at that moment
  * (docs/process-managers.md, "From event to job"). A provider's idempotency keys hide it where two processes work.
  */
+import { NOTIFICATION_REQUESTS } from '../../../src/messages/notifications.js';
+import { PAYMENT_REQUESTS } from '../../../src/messages/payments.js';
 import type { Bus } from '../../../src/ports/bus.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { PROCESS_LEASE } from '../../../src/processors/runner/index.js';
@@ -11,10 +13,17 @@ import type { Finding } from '../model/finding.js';
 export interface LeaseWatch {
   /** The read store of a process, which notes the name that the process takes leases by. */
   storeOf(process: string, store: ReadStore): ReadStore;
-  /** The bus of a process, each of whose requests is checked when it is made. */
+  /** The bus of a process, each of whose acts is checked when it is requested. */
   busOf(process: string, bus: Bus): Bus;
   findings(): readonly Finding[];
 }
+
+/** What only process managers request. The API looks some things up, too. */
+const ACTS: ReadonlySet<string> = new Set(
+  [PAYMENT_REQUESTS.charge, PAYMENT_REQUESTS.cancelCharge, PAYMENT_REQUESTS.refund, NOTIFICATION_REQUESTS.send].map(
+    ({ subject }) => subject,
+  ),
+);
 
 const KEY = `lease/${PROCESS_LEASE}`;
 
@@ -50,7 +59,7 @@ export function watchLease(rows: Pick<RecordRows, 'get'>, now: () => number): Le
       ...bus,
       async request(subject, message, options) {
         const leader = holder();
-        if (leader !== undefined && leader !== process)
+        if (ACTS.has(subject) && leader !== undefined && leader !== process)
           findings.push({ rule: 'lease', text: `${process} requests ${subject}, while ${leader} has the lease` });
         return bus.request(subject, message, options);
       },
