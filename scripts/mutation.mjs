@@ -3,8 +3,9 @@
  * src/domain by test/domain. Stryker's instrumenter changes one operator, condition, text or call at a time; a mutant
  * that no test notices is listed, and makes the exit code 1, unless test/mutation/explained.txt says why none can: a
  * line `FILE MUTATOR: ORIGINAL → REPLACEMENT # reason`, as it is listed. Tests that start processes or threads notice
- * nothing in these. With `--seeds N`, seeds 1 to N of the simulation then run against what the tests let live; with
- * `--sample M`, too, only these seeds run, against M of the mutants. First run `npm ci --prefix test/mutation`.
+ * nothing in these. With `--seeds N`, seeds 1 to N of the simulation then run against what the tests let live. With
+ * `--sample M` M mutants are drawn, the same ones in each run: tests and seeds run against each of them, so that also
+ * the share is known that seeds alone kill. First run `npm ci --prefix test/mutation`.
  */
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -196,35 +197,35 @@ function list(mutants) {
     );
 }
 
-async function main() {
-  if (!build()) throw new Error('the tree does not compile');
-  const copy = copyOfTree();
-  const mutants = await instrument(copy);
-  if (values.sample !== undefined) {
-    const drawn = sampleOf(mutants, Number(values.sample));
-    const alive = await survivors(copy, drawn, SEEDS);
-    console.log(
-      `by ${SEEDS.length} seeds only, of ${mutants.length}: ${percent(drawn.length - alive.length, drawn.length)}`,
-    );
-    return;
-  }
+/** Prints the survivors that nothing explains, and the shares that were killed. */
+async function report(copy, mutants, sampled) {
   const compiled = TESTS.flatMap((name) => filesOf(name, '.test.ts')).map((name) =>
     join(copy, 'dist', name.replace(/\.ts$/, '.js')),
   );
   const alive = await survivors(copy, mutants, compiled);
   const reasons = explained();
   const unexplained = alive.filter((mutant) => !reasons.has(describe(mutant)));
-  const left = new Set(
-    (SEEDS.length > 0 ? await survivors(copy, unexplained, SEEDS) : unexplained).map(({ id }) => id),
-  );
-  list(unexplained.filter(({ id }) => left.has(id)));
-  const explainedCount = alive.length - unexplained.length;
-  console.log(`${percent(mutants.length - alive.length, mutants.length)}; ${explainedCount} explained`);
-  if (SEEDS.length > 0)
-    console.log(
-      `by tests and ${SEEDS.length} seeds ${percent(mutants.length - explainedCount - left.size, mutants.length)}`,
-    );
-  if (left.size > 0) process.exitCode = 1;
+  console.log(`by tests: ${percent(mutants.length - alive.length, mutants.length)}`);
+  if (SEEDS.length === 0) return { unexplained, alive };
+  const against = sampled ? mutants : unexplained;
+  const lived = await survivors(copy, against, SEEDS);
+  console.log(`by ${SEEDS.length} seeds: ${percent(against.length - lived.length, against.length)}`);
+  const tried = new Set(against.map(({ id }) => id));
+  const lives = new Set(lived.map(({ id }) => id));
+  const isLeft = ({ id }) => !tried.has(id) || lives.has(id);
+  return { unexplained: unexplained.filter(isLeft), alive: alive.filter(isLeft) };
+}
+
+async function main() {
+  if (!build()) throw new Error('the tree does not compile');
+  const copy = copyOfTree();
+  const all = await instrument(copy);
+  const mutants = values.sample === undefined ? all : sampleOf(all, Number(values.sample));
+  const { unexplained, alive } = await report(copy, mutants, values.sample !== undefined);
+  list(unexplained);
+  const killed = percent(mutants.length - alive.length, mutants.length);
+  console.log(`${killed}; ${alive.length - unexplained.length} explained; ${all.length} mutants in all`);
+  if (unexplained.length > 0) process.exitCode = 1;
 }
 
 await main();
