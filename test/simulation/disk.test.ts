@@ -8,6 +8,7 @@ import { tileFolder } from '../../src/ops/evidence/tree/tileFolder.js';
 import { type Disk, FULL_DISK, openDisk, POWER_CUT, WRITER_LOST } from './world/disk.js';
 import { drawnFaults, noFaults } from './world/faults.js';
 import { seededChance } from './world/chance.js';
+import { linkTo } from './world/link.js';
 import { mount } from './world/files.js';
 import { openSimulation, perform } from './world/simulatedWorld.js';
 import { type SimulatedProcess, startProcess } from './world/simulatedProcess.js';
@@ -99,6 +100,23 @@ test('loses in a power cut what was not synced, and never what was', async () =>
   );
   assert.deepEqual([...shapes].sort(), ['nothing', 'part', 'zeros']);
   assert.ok(lost.has('text'));
+});
+
+test('refuses the writes of an engine whose disk is full, and answers its reads', async () => {
+  const faults = { ...noFaults(), happens: (name: string) => name.endsWith('fills its disk') };
+  const simulation = openSimulation({ seed: 1, faults });
+  const process = startProcess(simulation, { name: 'one' });
+  const stored: string[] = [];
+  await perform(simulation, process, 'write and read', async () => {
+    for (const engine of ['events', 'documents', 'keys', 'provider']) {
+      const link = linkTo(engine, process, simulation);
+      const writing = link.call({ text: 'write', effect: () => stored.push(engine) });
+      if (engine === 'provider') await writing;
+      else await assert.rejects(writing, { publicReason: 'its disk is full', outcomeUnknown: false });
+      assert.equal(await link.call({ text: 'read', effect: () => 'read', reads: true }), 'read');
+    }
+  });
+  assert.deepEqual(stored, ['provider']);
 });
 
 test('retains the tiles of a published head in a power cut', async () => {

@@ -34,6 +34,7 @@ const WITHIN: ReadonlyMap<number, readonly string[]> = new Map([
     [
       'a process freezes for longer than a lease',
       'disk: a power cut loses a part of a file, or all',
+      'documents: a full disk refuses a write',
       'documents: a process crashes between a write and its answer',
       'events: a write has an unknown outcome and has happened',
       'events: an abandoned call takes effect',
@@ -50,6 +51,7 @@ const WITHIN: ReadonlyMap<number, readonly string[]> = new Map([
     10_000,
     [
       'a verification ends: failed',
+      'events: a full disk refuses a write',
       'events: a process crashes between a write and its answer',
       'keys: a write has an unknown outcome and has happened',
     ],

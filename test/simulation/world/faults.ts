@@ -29,8 +29,8 @@ const RATES = { least: 0.000_1, most: 0.01 };
 
 /** Faults that are rarer or more frequent than others: the probability is multiplied by `times`. */
 const TIMES = [
-  // Faults that end a process, or send an engine away: a process that is always about to start does nothing else.
-  { name: /loses its caller$|goes away after a write$|^a process (crashes|is stopped)$/, times: 0.1 },
+  // Faults that end a process, or leave it without an engine: one that is always about to start does nothing else.
+  { name: /loses its caller$|goes away after a write$|fills its disk$|^a process (crashes|is stopped)$/, times: 0.1 },
   // Few files are written.
   { name: /^disk /, times: 10 },
 ];

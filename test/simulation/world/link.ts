@@ -62,6 +62,12 @@ const DEADLINE = { least: 3_000, most: 10_000 };
 export const LATE_CALL = 'carries out an abandoned call';
 /** Virtual ms after which such a request arrives. */
 export const LATE = { least: 10_000, most: 40_000 };
+/** The engines that store something. */
+const DISKS: ReadonlySet<string> = new Set(['events', 'documents', 'keys']);
+/** The fault that an engine has no room left for what it gets. */
+const FILLS_DISK = 'fills its disk';
+/** Virtual ms until there is room again. */
+const FULL = { least: 100, most: 30_000 };
 /** Virtual ms after which an engine learns that a process has crashed. */
 const LOST = { least: 1, most: 5_000 };
 
@@ -82,6 +88,16 @@ export function linkTo(engine: string, process: SimulatedProcess, simulation: Si
   const unavailable = (cause: string, outcomeUnknown: boolean): UnavailableError =>
     new UnavailableError(`${engine} ${cause}`, { outcomeUnknown });
 
+  /** Does a write, unless the engine's disk is full: as a full SQLite does, it refuses all writes and answers reads. */
+  function stored<T>(effect: () => T): T {
+    if (!DISKS.has(engine)) return effect();
+    const disk = `disk of ${engine}`;
+    if (happens(FILLS_DISK)) simulation.outages.begin(disk, simulation.ms() + chance.spread(FULL.least, FULL.most));
+    if (!simulation.outages.isAway(disk, '', simulation.ms())) return effect();
+    simulation.marks.sometimes(`${engine}: a full disk refuses a write`);
+    throw new UnavailableError(`${engine}: database or disk is full`, { publicReason: 'its disk is full' });
+  }
+
   return {
     async call<T>({ text, effect, reads, repeatable }: Call<T>): Promise<T> {
       const called = `${engine} ${text}`;
@@ -95,7 +111,7 @@ export function linkTo(engine: string, process: SimulatedProcess, simulation: Si
             inMs,
             kind: 'effect',
             text: called,
-            run: () => then(outcomeOf(effect)),
+            run: () => then(outcomeOf(() => (reads === true ? effect() : stored(effect)))),
           });
         const fail = (inMs: number, error: UnavailableError): void => {
           simulation.outages.noteSilence(engine, begun, simulation.ms() + inMs);
