@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { suite } from 'uvu';
 import { PROCESS_LEASE } from '../../src/processors/runner/index.js';
 import { CHARGE_PREFIX } from '../../src/providers/payments/simulated.js';
+import { checkDisputes } from './checks/disputes.js';
 import { checkErasure } from './checks/erasure.js';
 import { checkEvidence } from './checks/evidence.js';
 import { checkGifts } from './checks/gifts.js';
@@ -62,6 +63,36 @@ test('finds a wallet that is debited twice, for nothing, or not at all', ({ run 
     debits((event) => [{ ...event, data: event.data.replace(/"amount":\d+/, '"amount":9000') }]),
     /leaves -/,
   );
+});
+
+test('finds a dispute that the log does not know, and gifts that stay usable', () => {
+  const dispute = { transaction: 't', disputeId: 'dp_t', pence: 400, outcomes: ['lost' as const] };
+  const event = (stream: string, type: string, data: object): StoredEvent => ({
+    id: `${stream} ${type}`,
+    stream,
+    type,
+    data: JSON.stringify(data),
+    revision: 0,
+    position: '',
+    at: '',
+    metadata: '{}',
+  });
+  const issued = event('gift-g', 'GiftIssued', { transaction_id: 't' });
+  const opened = event('transaction-t', 'DisputeOpened', { dispute_id: 'dp_t', amount: 400 });
+  const lost = event('transaction-t', 'DisputeClosed', { dispute_id: 'dp_t', outcome: 'lost' });
+  const blocked = event('gift-g', 'GiftBlocked', { cause: 'dispute:dp_t' });
+  const freed = event('gift-g', 'GiftUnblocked', { cause: 'dispute:dp_t' });
+  const cancelled = event('gift-g', 'GiftCancelled', {});
+  const foundIn = (stored: StoredEvent[], outcomes: readonly ('won' | 'lost')[] = ['lost']): string =>
+    texts(checkDisputes({ stored }, [{ ...dispute, outcomes }]));
+  assert.equal(foundIn([issued, opened, blocked, lost]), '');
+  assert.equal(foundIn([issued, opened, lost, cancelled]), '');
+  assert.match(foundIn([issued, blocked, lost]), /is opened 0 times/);
+  assert.match(foundIn([issued, opened, opened, blocked, lost]), /is opened 2 times/);
+  assert.match(foundIn([issued, opened, blocked]), /ended as lost, the log says undefined/);
+  assert.match(foundIn([issued, opened, lost]), /the gift g is not blocked/);
+  assert.match(foundIn([issued, opened, blocked, lost], ['lost', 'won']), /ended as won/);
+  assert.match(foundIn([issued, opened, blocked, lost, freed]), /the gift g is not blocked/);
 });
 
 test('finds a process that requests work while another one has the lease', async () => {

@@ -6,7 +6,10 @@ const WITHIN: ReadonlyMap<number, readonly string[]> = new Map([
   [
     300,
     [
+      'a charge is disputed',
       'a checkpoint is beyond the log',
+      'a dispute is reported twice',
+      "a dispute's end is reported before its start",
       'a process ends its work before it stops',
       'a process starts',
       'a projector starts behind the log',

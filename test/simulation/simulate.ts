@@ -1,5 +1,6 @@
 /** One run of the whole service in a simulated world. */
 import { replaceHashing } from '../../src/lib/passwordHash.js';
+import { checkDisputes } from './checks/disputes.js';
 import { checkErasure } from './checks/erasure.js';
 import { checkEvidence, untilSigned } from './checks/evidence.js';
 import { checkGifts } from './checks/gifts.js';
@@ -10,6 +11,7 @@ import { checkReadModels } from './checks/readModels.js';
 import { checkWallets } from './checks/wallets.js';
 import { openCrowd } from './clients/crowd.js';
 import { openDesks } from './clients/desk.js';
+import { openDisputes } from './clients/disputes.js';
 import { openSubscriber } from './clients/subscriber.js';
 import { openLeavers } from './clients/leavers.js';
 import { openOperators } from './clients/operators.js';
@@ -90,12 +92,15 @@ export async function simulate({
     await subscriber.subscribe();
     const alone = chance.happens(ALONE);
     const leavers = openLeavers(simulation, fronts);
+    const desks = openDesks(simulation, fronts);
+    const disputes = openDisputes(cluster, fronts, desks.transactions);
     const keyChange = openKeyChange(cluster, members);
-    const actors = [crowd, operators, keyChange, ...(alone ? [] : [openDesks(simulation, fronts), leavers])];
+    const actors = [crowd, operators, keyChange, ...(alone ? [] : [desks, disputes, leavers])];
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     const happened = interludes ? await interlude(cluster, { members, crowd }) : undefined;
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     await recover(cluster, members);
+    await disputes.finish();
     const unfinished = [...(await keyChange.finish()), ...(await leavers.finish())];
     await perform(simulation, crowd.reader.process, 'take up all', crowd.takeUpAll, READ_MS);
     await settle(cluster, members, { leastMs: 0, mostMs: QUIET_MS });
@@ -117,6 +122,7 @@ export async function simulate({
       ...checkMoney(cluster.log, cluster.ledger),
       ...checkWallets(cluster.log),
       ...checkGifts(cluster.log),
+      ...checkDisputes(cluster.log, disputes.made),
       ...cluster.leases.findings(),
       ...checkParked(cluster.log, happened === 'days pass'),
       ...(await checkReadModels(cluster)),

@@ -1,5 +1,5 @@
 /** Purchases have led to their gifts and notifications, once the service has had time to finish its work. */
-import { isSomebody, type GiftIssued, giftStream } from '../../../src/domain/gift/events.js';
+import { type GiftBlocked, isSomebody, type GiftIssued, giftStream } from '../../../src/domain/gift/events.js';
 import { deriveGiftIds } from '../../../src/domain/giftIds.js';
 import { notificationStream } from '../../../src/domain/notification.js';
 import type { GiftsPurchased } from '../../../src/domain/purchase/events.js';
@@ -10,8 +10,21 @@ import { parkedEntities } from './parked.js';
 
 const NOTIFIED = new Set(['NotificationSent', 'NotificationFailed']);
 
+/** Streams of the gifts with a block that has not ended. */
+function blockedGifts(stored: EventLog['stored']): ReadonlySet<string> {
+  const blocks = new Set<string>();
+  for (const { stream, type, data } of stored) {
+    if (type !== 'GiftBlocked' && type !== 'GiftUnblocked') continue;
+    const block = `${stream} ${(JSON.parse(data) as GiftBlocked['data']).cause}`;
+    if (type === 'GiftBlocked') blocks.add(block);
+    else blocks.delete(block);
+  }
+  return new Set([...blocks].map((block) => block.slice(0, block.indexOf(' '))));
+}
+
 export function checkGifts({ stored }: Pick<EventLog, 'stored'>): Finding[] {
   const types = new Map<string, Set<string>>();
+  const blocked = blockedGifts(stored);
   for (const { stream, type } of stored) types.set(stream, (types.get(stream) ?? new Set()).add(type));
   const parked = parkedEntities({ stored });
   const findings: Finding[] = [];
@@ -27,7 +40,8 @@ export function checkGifts({ stored }: Pick<EventLog, 'stored'>): Finding[] {
       const { receiver } = JSON.parse(data) as GiftIssued['data'];
       const told = [...(types.get(notificationStream(idOf(stream))) ?? [])].some((one) => NOTIFIED.has(one));
       const over = parked.has(idOf(stream)) || types.get(stream)?.has('GiftCancelled') === true;
-      if (isSomebody(receiver) && !told && !over)
+      // The end of a block requests the notification.
+      if (isSomebody(receiver) && !told && !over && !blocked.has(stream))
         findings.push({ rule: 'notifications', text: `the receiver of ${stream} was neither notified nor given up` });
     }
   }

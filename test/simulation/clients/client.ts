@@ -16,6 +16,8 @@ export interface Client {
    * @returns the answer; `undefined`: none came, or the user could not be logged in
    */
   exchange(user: string, request: Request): Promise<Answer | undefined>;
+  /** The same without a token. */
+  send(request: Request): Promise<Answer | undefined>;
 }
 
 export interface ClientOptions {
@@ -84,6 +86,7 @@ export function openClient(simulation: Simulation, { name, members }: ClientOpti
   return {
     process,
     chance,
+    send: async (request) => sent(request),
     async exchange(user, request) {
       const token = await tokenOf(user);
       if (token === undefined) return undefined;

@@ -28,20 +28,35 @@ const PAUSE = { least: 200, most: 4_000 };
 const SEND_IN = { least: 5_000, most: 60_000 };
 const DESKS = 2;
 
+export interface Desks {
+  /** Lets them act until the virtual time `untilMs`. */
+  start(untilMs: number): void;
+  /** Ids of the transactions that they know to have made. */
+  transactions(): readonly string[];
+}
+
+interface Bought {
+  readonly transaction: string;
+  readonly gifts: readonly string[];
+}
+
 /** Desks that may be started several times. */
-export function openDesks(simulation: Simulation, members: readonly Member[]): { start(untilMs: number): void } {
+export function openDesks(simulation: Simulation, members: readonly Member[]): Desks {
   let starts = 0;
+  const all: Bought[][] = [];
   return {
+    transactions: () => all.flat().map(({ transaction }) => transaction),
     start(untilMs) {
       starts += 1;
-      for (let n = 1; n <= DESKS; n++) startDesk(simulation, `desk-${n}.${starts}`, members, untilMs);
+      for (let n = 1; n <= DESKS; n++) all.push(startDesk(simulation, `desk-${n}.${starts}`, members, untilMs));
     },
   };
 }
 
-function startDesk(simulation: Simulation, name: string, members: readonly Member[], untilMs: number): void {
+/** @returns what the desk has bought, as it grows */
+function startDesk(simulation: Simulation, name: string, members: readonly Member[], untilMs: number): Bought[] {
   const client = openClient(simulation, { name, members });
-  const bought: { readonly transaction: string; readonly gifts: readonly string[] }[] = [];
+  const bought: Bought[] = [];
   const { chance } = client;
 
   async function buy(): Promise<void> {
@@ -83,4 +98,5 @@ function startDesk(simulation: Simulation, name: string, members: readonly Membe
       else await redeem();
     }
   });
+  return bought;
 }

@@ -38,6 +38,8 @@ export interface Cluster {
   readonly ledger: RecordRows;
   /** Number of the release that processes start with: each one has other versions of some read models. */
   release: number;
+  /** `STRIPE_WEBHOOK_SECRET`: signs what the payment provider reports. */
+  readonly stripeSecret: string;
   /** `MASTER_KEY` that processes start with. */
   masterKeys: string;
   /** The settings of a process with these roles. */
@@ -57,6 +59,7 @@ const SERVERS = {
   NATS_URL: 'nats://simulated:4222',
 };
 
+const STRIPE_WEBHOOK_SECRET = 'whsec_simulated';
 /** Heads are often signed in some runs, which then write many files. */
 const SEAL_EVERY_MS = ['10000', '10000', '10000', '1000'] as const;
 
@@ -75,6 +78,7 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     HASH_KEY: key(),
     SEAL_KEY: key(),
     PAYMENTS: 'simulated',
+    STRIPE_WEBHOOK_SECRET,
     NOTIFICATIONS: 'simulated',
     PUBLIC_URL: 'https://simulated.example',
     ERASURE_DELAY: '30',
@@ -91,6 +95,7 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     disk,
     ledger,
     release: 0,
+    stripeSecret: STRIPE_WEBHOOK_SECRET,
     masterKeys: key(),
     config: (roles) => loadConfig({ ...env, MASTER_KEY: cluster.masterKeys, ROLES: roles }),
     enginesOf(process, logger) {

@@ -2,6 +2,7 @@
 import pino from 'pino';
 // Loaded before the simulation starts: what is loaded during a run takes real time.
 import '../../../src/api/api.js';
+import '../../../src/providers/payments/stripeEvents.js';
 import { type Roles, startRoles } from '../../../src/service/roles.js';
 import { startFailure, startWithRetries } from '../../../src/service/startFailure.js';
 import type { Projection } from '../../../src/runtime/readmodels/index.js';
