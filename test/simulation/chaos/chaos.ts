@@ -1,6 +1,6 @@
 /**
- * Real processes of the service under seeded clients, killed, frozen and on a full disk; then all that the clients saw is
- * held against the model, and what is stored against the log (docs/simulation.md#real-processes).
+ * Real processes of the service under seeded clients, killed, frozen and on a full disk; then all that the clients saw,
+ * and what is stored, is judged (docs/simulation.md#real-processes).
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,25 +8,22 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { importCatalogue } from '../../../src/import/importCatalogue.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
-import { PROJECTIONS } from '../../../src/projections/index.js';
 import { loadConfig } from '../../../src/service/config.js';
 import { openLog } from '../../../src/service/engines.js';
 import { loadKeys } from '../../../src/service/keys.js';
 import { openTestEngines } from '../../support/engines/engines.js';
 import { smallDisk } from '../../support/faults/smallDisk.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
-import { gift } from '../../support/service/cli.js';
-import { codesOnCommandLine } from '../../support/service/diagnosis.js';
 import { type Fleet, startFleet } from '../../support/service/fleet.js';
 import { userTokenOf } from '../../support/service/service.js';
 import { seededClients } from '../model/clients.js';
-import { type Answer, type History, type Recorder, recorder, toldBy } from '../model/history.js';
+import { type Answer, type History, JUDGED_HEADERS, type Recorder, recorder, toldBy } from '../model/history.js';
 import { installationOf } from '../model/installation.js';
 import type { Choice } from '../model/known.js';
-import { check } from '../model/model.js';
 import { seededRandom } from '../model/random.js';
 import { requestOf } from '../model/requests.js';
 import { makeFaults } from './faults.js';
+import { storedFindings, timed } from './judgement.js';
 
 export interface ChaosOptions {
   readonly ms: number;
@@ -35,11 +32,10 @@ export interface ChaosOptions {
 }
 
 export interface ChaosReport {
-  /** What is wrong, a text each. Empty: the documents explain all that was seen. */
+  /** What is wrong, a text each: with what is stored, and requests that were not answered in the end. */
   readonly findings: readonly string[];
+  /** What clients saw, not yet judged. */
   readonly history: History;
-  /** Requests of which nobody knows the outcome. */
-  readonly unknown: number;
   readonly faults: Readonly<Record<string, number>>;
 }
 
@@ -47,14 +43,10 @@ const CLIENTS = 6;
 const DISK_MB = 400;
 /** A client waits no longer for an answer. */
 const PATIENCE_MS = 5_000;
-/** Within this time after the last fault all work is done, and nothing is behind. */
+/** Within this time after the last fault, and after it was first sent, each request is answered. */
 const SETTLED_MS = 60_000;
-/** A process that froze goes on with a request after seconds; one that was killed never does. */
-const LEEWAY = { clockMs: 1_000, effectMs: 20_000, answersLostMs: 30_000 };
 /** Payment methods whose outcome is known at once. */
 const PAYMENTS = ['pm_card_visa', 'pm_card_visa_chargeDeclined', 'wallet-invoice'];
-/** Findings of the diagnosis that are true of any fresh test installation. */
-const USUAL: ReadonlySet<string> = new Set(['links_dead', 'backup_old', 'settings_contradict', 'disk_short']);
 
 interface Installed {
   readonly settings: Readonly<Record<string, string>>;
@@ -129,22 +121,31 @@ async function underFaults({ ms, seed, log }: ChaosOptions, fleet: Fleet, instal
   const [faults] = await Promise.all([makeFaults(options), ...Array.from({ length: CLIENTS }, work)]);
 
   log('the last fault is over');
-  const deadline = performance.now() + SETTLED_MS;
   const findings: string[] = [];
-  for (const choice of clients.last()) {
-    while (!(await send(choice)))
-      if (performance.now() < deadline) await sleep(200);
-      else {
-        findings.push(`not answered after the last fault: ${JSON.stringify(choice)}`);
-        break;
-      }
-  }
+  for (const some of [clients.takeUpAll(), clients.readAll()]) findings.push(...(await sendAll(some, send)));
   const history = record.history();
-  log(`${history.length} requests: looking at what was seen`);
-  findings.push(...check(history, { installation, leeway: LEEWAY }).map(({ rule, text }) => `${rule}: ${text}`));
-  findings.push(...(await storedFindings(settings, fleet)));
-  const unknown = history.filter((observation) => toldBy(observation) === undefined).length;
-  return { findings, history, unknown, faults };
+  log(`${history.length} requests`);
+  findings.push(...(await storedFindings(settings, fleet, timed(log))));
+  return { findings, history, faults };
+}
+
+/** Sends all, each until it is answered. @returns a text for each that was not in time */
+async function sendAll(choices: readonly Choice[], send: (choice: Choice) => Promise<boolean>): Promise<string[]> {
+  const findings: string[] = [];
+  const left = choices.values();
+  const work = async (): Promise<void> => {
+    for (const choice of left) {
+      const deadline = performance.now() + SETTLED_MS;
+      let answered = await send(choice);
+      while (!answered && performance.now() < deadline) {
+        await sleep(200);
+        answered = await send(choice);
+      }
+      if (!answered) findings.push(`not answered after the last fault: ${JSON.stringify(choice)}`);
+    }
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, work));
+  return findings;
 }
 
 /** Sends a request to any process that serves the API. Without an answer in time the outcome is unknown. */
@@ -165,30 +166,9 @@ async function exchange(
   const answer = await fetch(url + path, body === undefined ? init : { ...init, body: JSON.stringify(body) })
     .then(async (response): Promise<Answer> => {
       const text = await response.text();
-      return { status: response.status, headers: Object.fromEntries(response.headers), body: JSON.parse(text) };
+      const judged = [...response.headers].filter(([name]) => JUDGED_HEADERS.has(name));
+      return { status: response.status, headers: Object.fromEntries(judged), body: JSON.parse(text) };
     })
     .catch(() => undefined);
   return answered(answer);
-}
-
-/** What is wrong with what is stored: read models, evidence, and what the service itself finds wrong. */
-async function storedFindings(settings: Readonly<Record<string, string>>, fleet: Fleet): Promise<string[]> {
-  const findings: string[] = [];
-  for (const { name } of PROJECTIONS) {
-    const { code, out, err } = await gift(settings, ['projections', 'verify', name]);
-    if (code !== 0) findings.push(`the read model ${name} is not the fold of the log: ${out}${err}`);
-  }
-  const deadline = performance.now() + SETTLED_MS;
-  for (;;) {
-    const codes = (await codesOnCommandLine(settings, fleet.urls()[0])).filter((code) => !USUAL.has(code));
-    const { code, out, err } = await gift(settings, ['audit', 'verify']);
-    if (codes.length === 0 && code === 0) return findings;
-    if (performance.now() < deadline) {
-      await sleep(1_000);
-      continue;
-    }
-    if (codes.length > 0) findings.push(`gift diagnose finds ${codes.join(', ')}`);
-    if (code !== 0) findings.push(`gift audit verify: ${out}${err}`);
-    return findings;
-  }
 }

@@ -227,7 +227,7 @@ class Chooser {
 
   private unredeem(client: string, path: GiftPath): Choice {
     const ids = this.known.redemptions.get(path.gift) ?? [];
-    const keyed = this.known.keyed.filter(({ operation }) => (operation as Redeem).gift === path.gift);
+    const keyed = this.known.keyedOf(path.gift);
     const kind = this.options.random();
     if (kind < 0.25 && keyed.length > 0) {
       const of = this.one(keyed);
@@ -244,7 +244,7 @@ class Chooser {
   }
 
   private askForKey(gift: KnownGift): Choice | undefined {
-    const keyed = this.known.keyed.filter(({ operation }) => (operation as Redeem).gift === gift.id);
+    const keyed = this.known.keyedOf(gift.id);
     if (keyed.length === 0) return undefined;
     const { client, operation } = this.one(keyed);
     return lookUp(client, operation as Redeem);

@@ -52,8 +52,8 @@ export function checkFeeds(history: History, leeway: Leeway): Finding[] {
     ...chains.flatMap(checkChain),
     ...checkOneOrder(chains, whole),
     ...checkBuyers(whole, history),
-    ...whole.flatMap((feed) => chains.flatMap((chain) => checkSegment(chain, feed))),
-    ...whole.flatMap((feed) => checkTimes(feed, history, leeway)),
+    ...whole.flatMap((feed) => checkSegments(chains, feed)),
+    ...checkTimes(whole, history, leeway),
   ];
 }
 
@@ -134,18 +134,22 @@ const isReference = ({ client, operation }: Chain<ListEvents>): boolean =>
   client.startsWith('client:') && operation.types === undefined;
 
 /** What was read earlier is a part of the same reader's whole feed, without a gap. */
-function checkSegment(chain: Chain<ListEvents>, whole: Chain<ListEvents>): Finding[] {
-  if (chain === whole || chain.client !== whole.client) return [];
-  if (JSON.stringify(chain.operation.types) !== JSON.stringify(whole.operation.types)) return [];
-  const all = entriesOf(whole).map(idOf);
-  const read = entriesOf(chain).map(idOf);
-  const [first] = read;
-  if (first === undefined) return [];
-  const begins = chain.operation.after === undefined ? 0 : all.indexOf(first);
-  const gap = read.findIndex((id, index) => all[begins + index] !== id);
-  if (gap < 0) return [];
-  const skipped = entriesOf(whole)[begins + gap];
-  return [finding(`The feed of ${chain.client} skipped an event while it was read.`, skipped)];
+function checkSegments(chains: readonly Chain<ListEvents>[], whole: Chain<ListEvents>): Finding[] {
+  const all = entriesOf(whole);
+  const ids = all.map(idOf);
+  const indexes = new Map(ids.map((id, index) => [id, index]));
+  return chains.flatMap((chain) => {
+    if (chain === whole || chain.client !== whole.client) return [];
+    if (JSON.stringify(chain.operation.types) !== JSON.stringify(whole.operation.types)) return [];
+    const read = entriesOf(chain).map(idOf);
+    const [first] = read;
+    if (first === undefined) return [];
+    const begins = chain.operation.after === undefined ? 0 : (indexes.get(first) ?? -1);
+    const gap = read.findIndex((id, index) => ids[begins + index] !== id);
+    return gap < 0
+      ? []
+      : [finding(`The feed of ${chain.client} skipped an event while it was read.`, all[begins + gap])];
+  });
 }
 
 /** The request that made an event, as far as the event names it. */
@@ -165,22 +169,24 @@ function makersOf(history: History): Map<string, Observation> {
 }
 
 /** Of two answers of which one came before the other request was sent, the events come in this order, at their times. */
-function checkTimes(feed: Chain<ListEvents>, history: History, { clockMs }: Leeway): Finding[] {
+function checkTimes(feeds: readonly Chain<ListEvents>[], history: History, { clockMs }: Leeway): Finding[] {
   const makers = makersOf(history);
   const numbers = new Map(history.map((observation, index) => [observation, index]));
   const findings: Finding[] = [];
-  let latest: Observation | undefined;
-  for (const event of entriesOf(feed)) {
-    const subject = textField(event, 'data', 'redemption_id') ?? textField(event, 'data', 'reference_id') ?? '';
-    const maker = makers.get(`${typeOf(event)} ${subject}`);
-    if (maker?.answered === undefined || field(event, 'data', 'replaces') !== undefined) continue;
-    const lines = [latest, maker].flatMap((one) => (one === undefined ? [] : [describe(one, numbers.get(one) ?? -1)]));
-    if (latest !== undefined && maker.answered < latest.sent)
-      findings.push(finding(`The feed of ${feed.client} has these in the other order:`, ...lines));
-    if (latest === undefined || maker.sent > latest.sent) latest = maker;
-    const at = Date.parse(textField(event, 'created_at') ?? '');
-    if (!(at >= maker.sent - clockMs - 1 && at <= maker.answered + clockMs))
-      findings.push(finding(`An event has another time than the request that made it.`, event, lines.at(-1)));
+  const line = (one: Observation): string => describe(one, numbers.get(one) ?? -1);
+  for (const feed of feeds) {
+    let latest: Observation | undefined;
+    for (const event of entriesOf(feed)) {
+      const subject = textField(event, 'data', 'redemption_id') ?? textField(event, 'data', 'reference_id') ?? '';
+      const maker = makers.get(`${typeOf(event)} ${subject}`);
+      if (maker?.answered === undefined || field(event, 'data', 'replaces') !== undefined) continue;
+      if (latest !== undefined && maker.answered < latest.sent)
+        findings.push(finding(`The feed of ${feed.client} has these in the other order:`, line(latest), line(maker)));
+      if (latest === undefined || maker.sent > latest.sent) latest = maker;
+      const at = Date.parse(textField(event, 'created_at') ?? '');
+      if (!(at >= maker.sent - clockMs - 1 && at <= maker.answered + clockMs))
+        findings.push(finding(`An event has another time than the request that made it.`, event, line(maker)));
+    }
   }
   return findings;
 }

@@ -1,14 +1,15 @@
 /** The acts of one gift, for the search of an order: requests to it, what happens to it, and what lists show of it. */
-import { type Chain, chainsOf, entriesOf } from './chains.js';
+import { type WholeList, wholeLists } from './chains.js';
 import type { Leeway } from './finding.js';
+import { excludedBy } from './foresight.js';
 import { type Happening, apply, happen } from './giftModel.js';
 import { type GiftFacts, type GiftState, dayAfter } from './giftState.js';
-import { type History, type Observation, describe, field, listField, textField, toldBy } from './history.js';
+import { type History, type Observation, describe, field, grouped, listField, textField, toldBy } from './history.js';
 import { isListed, merchantEntries } from './listedGifts.js';
 import type { Act } from './linearizable.js';
 import type { Installation, User } from './installation.js';
 import { type SeenKey, scopeOf, seenKeys } from './keys.js';
-import { type GiftOperation, type ListEvents, type ListOperation, isRead } from './operations.js';
+import { type GiftOperation, type ListEvents, isRead } from './operations.js';
 import { type Pattern, bind, describeExpected, matchValue, matches } from './pattern.js';
 import type { KnownPurchase } from './purchases.js';
 import { type KnownRefund, refundsOf } from './refunds.js';
@@ -26,19 +27,13 @@ export interface GiftObservation extends Observation {
 
 const LISTS = ['listGifts', 'listMerchantRedemptions'] as const;
 
-/** A list or feed that was read whole once nothing was written any more, with its entries by gift. */
-export interface WholeList<O extends ListOperation = ListOperation> {
-  readonly chain: Chain<O>;
-  readonly entries: ReadonlyMap<string, readonly unknown[]>;
-}
-
 /** A gift in an answer about its purchase. */
 interface ShownGift {
   readonly user: User;
   readonly sent: number;
   readonly answered: number;
   readonly value: unknown;
-  readonly line: string;
+  readonly describe: () => string;
 }
 
 /** What of a history concerns gifts, gathered once for all of them. */
@@ -47,8 +42,10 @@ export interface Story {
   readonly extensions: ReadonlyMap<string, readonly string[]>;
   /** The number of each observation. */
   readonly numbers: ReadonlyMap<Observation, number>;
-  readonly refunds: readonly KnownRefund[];
+  /** By transaction. */
+  readonly refunds: ReadonlyMap<string, readonly KnownRefund[]>;
   readonly shown: ReadonlyMap<string, readonly ShownGift[]>;
+  /** Entries by gift. */
   readonly lists: readonly WholeList[];
   readonly feeds: readonly WholeList<ListEvents>[];
   /** By scope. */
@@ -57,42 +54,25 @@ export interface Story {
 }
 
 export function storyOf(history: History, installation: Installation, leeway: Leeway): Story {
-  const { quietFrom = Infinity } = leeway;
   const numbers = new Map(history.map((observation, index) => [observation, index]));
-  const whole = <O extends ListOperation>(kind: O['kind'], giftIn: (entry: unknown) => string | undefined) =>
-    chainsOf<O>(history, kind)
-      .filter((chain) => chain.complete && chain.sent >= quietFrom)
-      .map((chain): WholeList<O> => ({ chain, entries: grouped(entriesOf(chain), giftIn) }));
   const extensions = history.flatMap(({ operation }) => (operation.kind === 'extend' ? [operation] : []));
   return {
     extensions: new Map(
       [...grouped(extensions, ({ gift }) => gift)].map(([gift, some]) => [gift, some.map((one) => one.expiryDate)]),
     ),
     numbers,
-    refunds: refundsOf(history),
+    refunds: grouped(refundsOf(history), ({ transaction }) => transaction),
     shown: grouped(
       history.flatMap((one) => shownGifts(one, installation, numbers, leeway)),
       ({ value }) => textField(value, 'id'),
     ),
     lists: LISTS.flatMap((kind) =>
-      whole<ListOperation>(kind, (one) => textField(one, kind === 'listGifts' ? 'id' : 'gift_id')),
+      wholeLists(history, kind, leeway, (one) => textField(one, kind === 'listGifts' ? 'id' : 'gift_id')),
     ),
-    feeds: whole<ListEvents>('listEvents', (one) => textField(one, 'data', 'gift_id')),
+    feeds: wholeLists<ListEvents>(history, 'listEvents', leeway, (one) => textField(one, 'data', 'gift_id')),
     keys: seenKeys(history),
     leeway,
   };
-}
-
-export function grouped<T>(some: readonly T[], keyOf: (one: T) => string | undefined): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const one of some) {
-    const key = keyOf(one);
-    if (key === undefined) continue;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [one]);
-    else group.push(one);
-  }
-  return groups;
 }
 
 /** What answers about purchases show of gifts. */
@@ -111,8 +91,13 @@ function shownGifts(
   if (isRead(operation) && mayBeStale(sent, answered)) return [];
   const data = field(answer.body, 'data');
   const values = Array.isArray(data) ? (data as unknown[]) : listField(answer.body, 'embedded', 'gifts');
-  const line = `#${numbers.get(observation)} ${client} ${operation.kind}`;
-  return values.map((value) => ({ user, sent, answered, value, line: `${line} shows ${JSON.stringify(value)}` }));
+  return values.map((value) => ({
+    user,
+    sent,
+    answered,
+    value,
+    describe: () => `#${numbers.get(observation)} ${client} ${operation.kind} shows ${JSON.stringify(value)}`,
+  }));
 }
 
 const inOneLine = (observation: Observation, { numbers }: Story): string =>
@@ -131,7 +116,7 @@ export function requestAct(
   const request = {
     client,
     operation,
-    keyInProgress: keyInProgress(observation, all),
+    keyInProgress: keyInProgress(observation, all, story.leeway),
     keyIsShared: (key?.requests ?? 0) > 1,
   };
   const reads = isRead(operation);
@@ -153,31 +138,42 @@ export function requestAct(
     if (reads || certainlyNone || key?.decided === true) return undefined;
     const to = effectMs === undefined ? undefined : sent + effectMs;
     const mayBeNoted = { ...request, refusalMatters: key?.matters };
-    const maybe = { ...effect, apply: (state: GiftState) => apply(world, state, mayBeNoted).map((one) => one.state) };
+    const maybe = {
+      ...effect,
+      effect: JSON.stringify([
+        client,
+        request.keyIsShared || operation.kind === 'redeem' ? operation : unkeyed(operation),
+      ]),
+      apply: (state: GiftState) => apply(world, state, mayBeNoted).map((one) => one.state),
+    };
     return { ...maybe, to, cut: maybe };
   }
   if (reads && mayBeStale(sent, answered ?? Infinity)) return undefined;
   // Another request with the key was running; `keys.ts` holds that there was one.
   if (operation.kind === 'lookUpKey' && textField(answer.body, 'data', 'status') === 'running') return undefined;
-  const keyed = 'key' in operation && operation.key !== undefined;
   return {
     ...effect,
     to: answered,
     required: true,
-    reads: reads || (answer.status >= 400 && !keyed),
+    // A refusal changes nothing, unless its key keeps it for another request.
+    reads: reads || (answer.status >= 400 && !request.keyIsShared),
     apply: (state) =>
       apply(world, state, request).flatMap(({ state: next, answer: expected }) => {
         const bindings = matches(expected, answer);
         return bindings === undefined ? [] : [bind(next, bindings)];
       }),
     cut: reads ? undefined : effect,
+    excludes: excludedBy(client, operation, answer, request.keyInProgress),
   };
 }
+
+const unkeyed = (operation: GiftOperation): GiftOperation => ({ ...operation, key: undefined }) as GiftOperation;
 
 /** Whether a redemption with the key that is looked up was in progress at any time of the look-up. */
 function keyInProgress(
   { client, operation, sent, answered }: GiftObservation,
   all: readonly GiftObservation[],
+  { effectMs = Infinity }: Leeway,
 ): boolean {
   if (operation.kind !== 'lookUpKey') return false;
   return all.some(
@@ -186,7 +182,7 @@ function keyInProgress(
       one.operation.kind === 'redeem' &&
       one.operation.key === operation.of &&
       one.sent <= (answered ?? Infinity) &&
-      (toldBy(one) === undefined || (one.answered ?? Infinity) >= sent),
+      (toldBy(one) === undefined ? one.sent + effectMs : (one.answered ?? Infinity)) >= sent,
   );
 }
 
@@ -204,7 +200,7 @@ export function happeningActs({ gift }: GiftWorld, purchase: KnownPurchase, stor
     const midnight = Date.parse(`${day}T00:00:00Z`);
     acts.push(happeningAct(gift, { kind: 'day', day }, midnight - clockMs, midnight + clockMs));
   }
-  return [...acts, ...refunds.flatMap((refund) => refundActs(gift, refund))];
+  return [...acts, ...(refunds.get(gift.transaction) ?? []).flatMap((refund) => refundActs(gift, refund))];
 }
 
 /** @param to `undefined`: it may happen or not */
@@ -224,10 +220,10 @@ function happeningAct(gift: GiftFacts, happening: Happening, from: number, to: n
   return { ...cut, to, required: to !== undefined, reads: happening.kind === 'not refunded', cut };
 }
 
-/** What a refund of its purchase does to the gift, as far as the answer says it. */
+/** What a refund of the gift's purchase does to it, as far as the answer says it. */
 function refundActs(gift: GiftFacts, refund: KnownRefund): GiftAct[] {
-  const { transaction, requested, gifts, redeemed, sent, answered, accepted } = refund;
-  if (transaction !== gift.transaction || (requested.length > 0 && !requested.includes(gift.id))) return [];
+  const { requested, gifts, redeemed, sent, answered, accepted } = refund;
+  if (requested.length > 0 && !requested.includes(gift.id)) return [];
   if (gifts === undefined) return [happeningAct(gift, { kind: 'refunded' }, sent, undefined)];
   if (gifts.includes(gift.id)) return [happeningAct(gift, { kind: 'refunded' }, sent, accepted ? answered : undefined)];
   return redeemed.includes(gift.id) ? [happeningAct(gift, { kind: 'not refunded' }, sent, answered)] : [];
@@ -258,12 +254,7 @@ export function seenAct(
 /** What answers about its purchase show of the gift: all that the log held (docs/api/conventions.md#gift-position). */
 export function embeddedActs(world: GiftWorld, { shown }: Story): GiftAct[] {
   return (shown.get(world.gift.id) ?? []).map((one) =>
-    seenAct(
-      one,
-      one.value,
-      (state) => shownGift(world, state, one.user),
-      () => one.line,
-    ),
+    seenAct(one, one.value, (state) => shownGift(world, state, one.user), one.describe),
   );
 }
 

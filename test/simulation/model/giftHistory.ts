@@ -12,23 +12,19 @@ import {
   storyOf,
 } from './giftActs.js';
 import { type GiftState, boughtState } from './giftState.js';
-import { type History, type Observation, describe, textField, toldBy } from './history.js';
+import { type History, type Observation, describe, grouped, textField, toldBy } from './history.js';
 import type { Installation } from './installation.js';
-import { type Act, explain, linearize, smallest } from './linearizable.js';
+import { type Act, linearize } from './linearizable.js';
 import { concernsGift } from './operations.js';
 import { giftsOf, purchasesOf } from './purchases.js';
 import type { GiftWorld } from './shown.js';
+import { explain, smallest } from './smallest.js';
 
 const isOfGift = (observation: Observation): observation is GiftObservation => concernsGift(observation.operation);
 
 /** Findings about single gifts. */
 export function checkGifts(history: History, installation: Installation, leeway: Leeway): Finding[] {
-  const byGift = new Map<string, GiftObservation[]>();
-  for (const observation of history) {
-    if (!isOfGift(observation)) continue;
-    const { gift } = observation.operation;
-    byGift.set(gift, [...(byGift.get(gift) ?? []), observation]);
-  }
+  const byGift = grouped(history.filter(isOfGift), ({ operation }) => operation.gift);
   const story = storyOf(history, installation, leeway);
   const replacements = replacementsOf(history);
   const findings: Finding[] = [];

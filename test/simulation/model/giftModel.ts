@@ -131,14 +131,17 @@ function once(
   if (known !== undefined) return [refused(state, known.request === body ? replayed(known.answer) : KEY_REUSED)];
   return decide().map((one) => {
     if (!one.kept || (one.state === state && !refusalMatters)) return one;
-    const kept = { ...one.state.kept, [scope]: { request: body, answer: one.answer } };
+    const outcomes = { ...one.state.kept, [scope]: { request: body, answer: one.answer } };
+    // In one order, so that states are equal whichever outcome came first: else n of them make n! states.
+    const kept = Object.fromEntries(Object.entries(outcomes).toSorted(([a], [b]) => (a < b ? -1 : 1)));
     return { ...one, state: { ...one.state, kept } };
   });
 }
 
 const VOIDED = error(422, 'Redemption voided.');
 
-const keyScope = (client: string, route: string, key: string): string => `${client} ${route} ${key}`;
+/** The name under which a state keeps the outcome of a key. */
+export const keyScope = (client: string, route: string, key: string): string => `${client} ${route} ${key}`;
 
 function redeem(world: GiftWorld, state: GiftState, user: User, { location, key }: Redeem): Possible[] {
   const { gift, installation } = world;

@@ -13,6 +13,19 @@ export interface Answer {
   readonly body: unknown;
 }
 
+/** Headers that the model judges, and the id by which the service's log knows a request: others need not be noted. */
+export const JUDGED_HEADERS: ReadonlySet<string> = new Set([
+  'allow',
+  'decline-code',
+  'error-code',
+  'gift-position',
+  'idempotent-replayed',
+  'location',
+  'retry-after',
+  'transaction-id',
+  'x-request-id',
+]);
+
 /** One request, as its client saw it. */
 export interface Observation {
   /**
@@ -81,6 +94,19 @@ export function textField(body: unknown, ...path: readonly (string | number)[]):
 export function listField(body: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
   const value = field(body, ...path);
   return Array.isArray(value) ? value : [];
+}
+
+/** Groups by a key. What has none is left out. */
+export function grouped<T>(some: readonly T[], keyOf: (one: T) => string | undefined): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const one of some) {
+    const key = keyOf(one);
+    if (key === undefined) continue;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [one]);
+    else group.push(one);
+  }
+  return groups;
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import { ERRORS } from './errorTable.js';
 import type { Finding, Leeway } from './finding.js';
-import { type History, type Observation, describe, textField, toldBy } from './history.js';
+import { type History, type Observation, describe, grouped, textField, toldBy } from './history.js';
 import { bodyOf, routeOf } from './operations.js';
 
 /** The scope of a key: user, route with the gift, key. `undefined` for requests without one. */
@@ -49,11 +49,7 @@ export function seenKeys(history: History): Map<string, SeenKey> {
 
 /** Findings about keys. */
 export function checkKeys(history: History, leeway: Leeway): Finding[] {
-  const scopes = new Map<string, Observation[]>();
-  for (const observation of history) {
-    const scope = scopeOf(observation);
-    if (scope !== undefined) scopes.set(scope, [...(scopes.get(scope) ?? []), observation]);
-  }
+  const scopes = grouped(history, scopeOf);
   const numbers = new Map(history.map((observation, index) => [observation, index]));
   const finding = (why: string, some: readonly Observation[]): Finding => ({
     rule: 'idempotency key',

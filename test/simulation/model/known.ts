@@ -27,6 +27,7 @@ export class Known {
   readonly redemptions = new Map<string, string[]>();
   /** Redemptions that were requested with a key. */
   readonly keyed: Choice[] = [];
+  private readonly keyedByGift = new Map<string, Choice[]>();
   /** Writes with a key whose outcome nobody knows, and which nobody has taken up again. */
   readonly open: Choice[] = [];
   /** Writes with a key that were answered. */
@@ -43,7 +44,7 @@ export class Known {
     const choice = { client, operation };
     const answer = toldBy(observation);
     const hasKey = 'key' in operation && operation.key !== undefined;
-    if (operation.kind === 'redeem' && hasKey) this.keyed.push(choice);
+    if (operation.kind === 'redeem' && hasKey) this.learnKeyed(operation.gift, choice);
     if (hasKey) (answer === undefined ? this.open : this.answered).push(choice);
     if (answer === undefined || answer.status >= 300) return;
     const position = answer.headers['gift-position'];
@@ -60,6 +61,18 @@ export class Known {
   /** Forgets all keys, as if no request had had one. */
   forgetKeys(): void {
     for (const keyed of [this.keyed, this.open, this.answered]) keyed.length = 0;
+    this.keyedByGift.clear();
+  }
+
+  /** Redemptions of a gift that were requested with a key. */
+  keyedOf(gift: string): readonly Choice[] {
+    return this.keyedByGift.get(gift) ?? [];
+  }
+
+  private learnKeyed(gift: string, choice: Choice): void {
+    const ofGift = this.keyedByGift.get(gift) ?? [];
+    this.keyedByGift.set(gift, ofGift);
+    for (const keyed of [this.keyed, ofGift]) keyed.push(choice);
   }
 
   private learnGifts(buyer: string, operation: Operation & { readonly kind: 'purchase' }, body: unknown): void {

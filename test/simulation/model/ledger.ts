@@ -3,7 +3,7 @@
  * was accepted, to the penny, and nothing that no request explains.
  */
 import type { Finding, Leeway } from './finding.js';
-import { type History, describe, field, listField, toldBy } from './history.js';
+import { type History, describe, field, grouped, listField, toldBy } from './history.js';
 import type { Installation } from './installation.js';
 import { type KnownPurchase, purchasesOf } from './purchases.js';
 import { type KnownRefund, refundsOf } from './refunds.js';
@@ -33,19 +33,14 @@ function bookedPurchases(history: History, installation: Installation): KnownPur
 /** Findings about the provider's ledger, as it is once nothing is written any more. */
 export function checkLedger(history: History, installation: Installation, ledger: readonly LedgerEntry[]): Finding[] {
   const purchases = bookedPurchases(history, installation);
-  const refunds = refundsOf(history);
-  const of = (kind: LedgerEntry['kind'], transaction: string): LedgerEntry[] =>
-    ledger.filter((entry) => entry.kind === kind && entry.transaction === transaction);
+  const refunds = grouped(refundsOf(history), ({ transaction }) => transaction);
+  const booked = grouped(ledger, ({ kind, transaction }) => `${kind} ${transaction}`);
   const findings = purchases.flatMap((purchase) => {
     const { transaction } = purchase;
     if (transaction === undefined) return [];
     return [
-      ...checkCharges(purchase, of('charge', transaction)),
-      ...checkRefunds(
-        purchase,
-        of('refund', transaction),
-        refunds.filter((one) => one.transaction === transaction),
-      ),
+      ...checkCharges(purchase, booked.get(`charge ${transaction}`) ?? []),
+      ...checkRefunds(purchase, booked.get(`refund ${transaction}`) ?? [], refunds.get(transaction) ?? []),
     ];
   });
   return [...findings, ...checkStrangers(purchases, ledger)];

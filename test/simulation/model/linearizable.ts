@@ -1,8 +1,10 @@
 /**
  * Linearizability of concurrent acts on one state, as of Wing and Gong: is there an order of the acts that agrees with
  * their times, in which the model gives every answer that was seen? Pairs of what is done and the state after it are
- * remembered, so no pair is searched twice.
+ * remembered, so no pair is searched twice. States that a later act excludes are left out. A step takes as long as there
+ * are acts at about its time, not in all.
  */
+import { createHash } from 'node:crypto';
 
 /** One act: a request, or what happens by itself. */
 export interface Act<S> {
@@ -15,6 +17,10 @@ export interface Act<S> {
   readonly reads: boolean;
   /** The states after it, from which the search goes on; none where it does not fit this state. */
   apply(state: S): readonly S[];
+  /** Whether no order in which it comes after this state explains it, whatever comes between. Default: no. */
+  readonly excludes?: ((state: S) => boolean) | undefined;
+  /** Optional acts with the same text do the same in every state: of two, one that comes first is tried only. */
+  readonly effect?: string;
   /** One line of what was seen. */
   describe(): string;
   /** One line of what the model expects in this state. */
@@ -31,118 +37,204 @@ export interface Stuck<S> {
 }
 
 export type Verdict<S> =
-  | { readonly kind: 'ok' }
-  | { readonly kind: 'wrong'; readonly stuck: Stuck<S> }
+  | { readonly kind: 'ok'; readonly steps: number }
+  | { readonly kind: 'wrong'; readonly steps: number; readonly stuck: Stuck<S> }
   /** The search was ended after `steps` steps. */
   | { readonly kind: 'undecided'; readonly steps: number; readonly stuck: Stuck<S> };
 
 /** Steps after which a search gives up. */
 export const MOST_STEPS = 200_000;
-/** The same for each search for a smaller part that is wrong. */
-const MOST_STEPS_OF_PART = 20_000;
 
 /** Whether an order exists. @param initial the state before all acts, of JSON values only */
 export function linearize<S>(initial: S, acts: readonly Act<S>[], mostSteps = MOST_STEPS): Verdict<S> {
   const search = new Search(initial, acts, mostSteps);
-  if (search.from(initial, 0n)) return { kind: 'ok' };
-  if (search.ended) return { kind: 'undecided', steps: search.steps, stuck: search.furthest };
-  return { kind: 'wrong', stuck: search.furthest };
+  const found = search.run(initial);
+  const { steps, furthest: stuck } = search;
+  if (found) return { kind: 'ok', steps };
+  return { kind: steps < mostSteps ? 'wrong' : 'undecided', steps, stuck };
+}
+
+/** Acts that may come next, by their numbers. */
+interface Enabled {
+  readonly required: readonly number[];
+  readonly optional: readonly number[];
 }
 
 class Search<S> {
   steps = 0;
-  /** Whether it ended for the number of its steps. */
-  ended = false;
   furthest: Stuck<S>;
   private furthestDone = -1;
+  /** In the order in which they began. An act's number is its index here. */
   private readonly acts: readonly Act<S>[];
   private readonly mostSteps: number;
-  private readonly required: bigint;
-  /** Of required acts that are done and the state after them: sets of optional acts done with them, in vain. */
-  private readonly inVain = new Map<string, bigint[]>();
-  private readonly order: Act<S>[] = [];
+  private readonly required: readonly number[];
+  private readonly optional: readonly number[];
+  /** Required acts that exclude states before them. */
+  private readonly excluding: readonly number[];
+  private readonly done: Uint8Array;
+  /** Index in `required` of the first act that is not done. */
+  private first = 0;
+  private requiredDone = 0;
+  /** What is done, in its order, each with the latest beginning of all acts up to it. */
+  private readonly order: { readonly index: number; readonly begun: number }[] = [];
+  /** Of required acts that are done and the state after them: sets of optional acts that could come then, in vain. */
+  private readonly inVain = new Map<string, ReadonlySet<number>[]>();
 
   constructor(initial: S, acts: readonly Act<S>[], mostSteps: number) {
     this.acts = acts.toSorted((one, other) => one.from - other.from);
     this.mostSteps = mostSteps;
-    this.required = this.acts.reduce((all, act, index) => (act.required ? all | (1n << BigInt(index)) : all), 0n);
+    const numbers = [...this.acts.keys()];
+    this.required = numbers.filter((index) => this.at(index).required);
+    this.optional = numbers.filter((index) => !this.at(index).required);
+    this.excluding = this.required.filter((index) => this.at(index).excludes !== undefined);
+    this.done = new Uint8Array(this.acts.length);
     this.furthest = { state: initial, done: [], next: [] };
   }
 
-  /** Whether the acts that are not done can follow in some order. */
-  from(state: S, done: bigint): boolean {
-    if ((done & this.required) === this.required) return true;
-    if (this.steps >= this.mostSteps) {
-      this.ended = true;
-      return false;
+  /** Searches depth first. @returns whether an order was found */
+  run(initial: S): boolean {
+    const path = [this.continuations(initial)];
+    while (this.requiredDone < this.required.length) {
+      const next = path.at(-1)?.next();
+      if (next === undefined || this.steps >= this.mostSteps) return this.requiredDone === this.required.length;
+      if (next.done === true) path.pop();
+      else path.push(this.continuations(next.value));
     }
-    this.steps++;
-    const enabled = this.enabled(done);
-    const optional = enabled.filter((index) => !this.at(index).required);
-    const soonestEnd = Math.min(...optional.map((index) => this.at(index).to ?? Infinity));
-    // A read that fits can come first, unless an optional act would be over by then: whatever order exists, it exists
-    // with this read moved here.
-    for (const index of enabled) {
-      const act = this.at(index);
-      if (act.reads && act.from <= soonestEnd && act.apply(state)[0] === state) return this.after(state, done, index);
+    return true;
+  }
+
+  /** Takes one act after the other that can come next, each undone before the next one. @yields the state after it */
+  private *continuations(state: S): Generator<S, void> {
+    const mark = this.order.length;
+    const { required, optional } = this.takeReads(state);
+    if (this.requiredDone === this.required.length) return;
+    if (!this.wasInVain(state, optional)) {
+      this.note(state, required);
+      // An optional act is taken only where no required one leads to the end: it can come later, too.
+      for (const index of [...required, ...this.withoutTwins(optional)])
+        for (const next of this.at(index).apply(state)) {
+          if (next === state ? !this.at(index).required : this.isExcluded(next)) continue;
+          this.take(index);
+          yield next;
+          this.undo();
+        }
     }
-    if (this.wasInVain(state, done)) return false;
-    this.note(state, enabled);
-    // An optional act is taken only where no required one leads to the end: it can come later, too.
-    const required = enabled.filter((index) => this.at(index).required);
-    return [...required, ...optional].some((index) => {
-      const act = this.at(index);
-      return act.apply(state).some((next) => (act.required || next !== state) && this.after(next, done, index));
+    while (this.order.length > mark) this.undo();
+  }
+
+  /** Leaves out acts that do the same as one that began earlier, and is over earlier: that one can take their place. */
+  private withoutTwins(optional: readonly number[]): number[] {
+    const ends = new Map<string, number>();
+    return optional.filter((index) => {
+      const { effect, to = Infinity } = this.at(index);
+      if (effect === undefined) return true;
+      const hasTwin = (ends.get(effect) ?? NaN) <= to;
+      if (!hasTwin) ends.set(effect, to);
+      return !hasTwin;
     });
+  }
+
+  /** Whether an act that is still to come says that this state can't have been. */
+  private isExcluded(state: S): boolean {
+    return this.excluding.some((index) => this.done[index] !== 1 && this.at(index).excludes?.(state) === true);
+  }
+
+  /**
+   * Takes reads that fit: whatever order exists, it exists with such a read moved here. A read after which an optional
+   * act would be over does not come first. @returns what may come next then
+   */
+  private takeReads(state: S): Enabled {
+    for (;;) {
+      const enabled = this.enabled();
+      const soonestEnd = Math.min(...enabled.optional.map((index) => this.at(index).to ?? Infinity));
+      const reads = [...enabled.required, ...enabled.optional].filter((index) => {
+        const act = this.at(index);
+        return act.reads && act.from <= soonestEnd && act.apply(state)[0] === state;
+      });
+      if (reads.length === 0) return enabled;
+      for (const index of reads) this.take(index);
+    }
   }
 
   /**
    * Whether no order goes on from here, as was found before: from the same state with the same required acts done, and
-   * with no more of the optional ones, which leaves at least as many to come. Notes this search for the next one.
+   * with at least the optional acts to come that there are now. Later ones come in both. Notes this search for the next.
    */
-  private wasInVain(state: S, done: bigint): boolean {
-    const memo = `${(done & this.required).toString(36)} ${JSON.stringify(state)}`;
-    const optional = done & ~this.required;
+  private wasInVain(state: S, optional: readonly number[]): boolean {
+    const memo = createHash('sha256')
+      .update(`${this.requiredInMemo()} ${JSON.stringify(state)}`)
+      .digest('base64');
     const known = this.inVain.get(memo) ?? [];
-    if (known.some((fewer) => (fewer & ~optional) === 0n)) return true;
-    this.inVain.set(memo, [...known.filter((more) => (optional & ~more) !== 0n), optional]);
+    if (known.some((more) => optional.every((index) => more.has(index)))) return true;
+    const now = new Set(optional);
+    this.inVain.set(memo, [...known.filter((less) => ![...less].every((index) => now.has(index))), now]);
     return false;
   }
 
-  private after(state: S, done: bigint, index: number): boolean {
-    this.order.push(this.at(index));
-    const found = this.from(state, done | (1n << BigInt(index)));
-    this.order.pop();
-    return found;
+  /** Which required acts are done: all before the first that is not, and some that began before its end. */
+  private requiredInMemo(): string {
+    const done = [this.first];
+    const { to: end = Infinity } = this.at(this.required[this.first] ?? -1);
+    for (let at = this.first + 1; at < this.required.length; at++) {
+      const index = this.required[at] ?? -1;
+      if (this.at(index).from > end) break;
+      if (this.done[index] === 1) done.push(index);
+    }
+    return done.join();
+  }
+
+  private take(index: number): void {
+    this.steps++;
+    this.order.push({ index, begun: Math.max(this.begun(), this.at(index).from) });
+    this.done[index] = 1;
+    if (!this.at(index).required) return;
+    this.requiredDone++;
+    while (this.done[this.required[this.first] ?? -1] === 1) this.first++;
+  }
+
+  private undo(): void {
+    const { index } = this.order.pop() ?? { index: -1 };
+    this.done[index] = 0;
+    if (!this.at(index).required) return;
+    this.requiredDone--;
+    while ((this.required[this.first - 1] ?? -1) >= index) this.first--;
+  }
+
+  /** The latest beginning of what is done. */
+  private begun(): number {
+    return this.order.at(-1)?.begun ?? -Infinity;
   }
 
   /**
    * Acts that may come next: those that began before any other required act that is not done had ended, and that had not
-   * ended before the last one that is done began.
+   * ended before the last one that is done began. Required ones never have.
    */
-  private enabled(done: bigint): number[] {
+  private enabled(): Enabled {
     let end = Infinity;
-    let begun = -Infinity;
     const open: number[] = [];
-    for (const [index, act] of this.acts.entries()) {
-      if ((done & (1n << BigInt(index))) !== 0n) begun = act.from;
-      else if (act.from <= end) {
-        open.push(index);
-        if (act.required && act.to !== undefined) end = Math.min(end, act.to);
-      }
-    }
-    return open.filter((index) => {
+    for (let at = this.first; at < this.required.length; at++) {
+      const index = this.required[at] ?? -1;
+      if (this.done[index] === 1) continue;
       const { from, to = Infinity } = this.at(index);
-      return from <= end && to >= begun;
-    });
+      if (from > end) break;
+      open.push(index);
+      end = Math.min(end, to);
+    }
+    const begun = this.begun();
+    const optional: number[] = [];
+    for (const index of this.optional) {
+      const { from, to = Infinity } = this.at(index);
+      if (from > end) break;
+      if (this.done[index] !== 1 && to >= begun) optional.push(index);
+    }
+    return { required: open.filter((index) => this.at(index).from <= end), optional };
   }
 
-  private note(state: S, enabled: readonly number[]): void {
-    const required = this.order.filter((act) => act.required).length;
-    if (required <= this.furthestDone) return;
-    this.furthestDone = required;
-    const next = enabled.map((index) => this.at(index));
-    this.furthest = { state, done: [...this.order], next: next.filter((act) => act.required) };
+  private note(state: S, next: readonly number[]): void {
+    if (this.requiredDone <= this.furthestDone) return;
+    this.furthestDone = this.requiredDone;
+    const done = this.order.map(({ index }) => this.at(index));
+    this.furthest = { state, done, next: next.map((index) => this.at(index)) };
   }
 
   private at(index: number): Act<S> {
@@ -150,79 +242,4 @@ class Search<S> {
     if (act === undefined) throw new Error(`no act ${index}`);
     return act;
   }
-}
-
-/**
- * The smallest part of the acts that is still wrong: the acts up to the first end at which no order exists any more,
- * without reads that do not matter.
- * @param cut the same act where its end is not seen yet; `undefined` where it then matters no more
- */
-export function smallest<S>(
-  initial: S,
-  acts: readonly Act<S>[],
-  cut: (act: Act<S>) => Act<S> | undefined,
-): { readonly acts: readonly Act<S>[]; readonly stuck: Stuck<S> } | undefined {
-  const wrong = (some: readonly Act<S>[]): Stuck<S> | undefined => {
-    const verdict = linearize(initial, some, MOST_STEPS_OF_PART);
-    return verdict.kind === 'wrong' ? verdict.stuck : undefined;
-  };
-  const upTo = (time: number): Act<S>[] =>
-    acts.flatMap((act) => {
-      if (act.from > time) return [];
-      if (act.to !== undefined && act.to <= time) return [act];
-      return cut(act) ?? [];
-    });
-  const ends = acts.flatMap(({ to }) => to ?? []).toSorted((one, other) => one - other);
-  let found: { acts: readonly Act<S>[]; stuck: Stuck<S> } | undefined;
-  let [low, high] = [0, ends.length - 1];
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    const part = upTo(ends[middle] ?? 0);
-    const stuck = wrong(part);
-    if (stuck === undefined) low = middle + 1;
-    else {
-      found = { acts: part, stuck };
-      high = middle - 1;
-    }
-  }
-  if (found === undefined) return undefined;
-  for (const act of found.acts.filter(({ reads }) => reads)) {
-    const part: readonly Act<S>[] = found.acts.filter((one) => one !== act);
-    const stuck = wrong(part);
-    if (stuck !== undefined) found = { acts: part, stuck };
-  }
-  return found;
-}
-
-/** A finding in words, of at most 30 lines. @param show a state in one line */
-export function explain<S>(
-  subject: string,
-  { acts, stuck }: { readonly acts: readonly Act<S>[]; readonly stuck: Stuck<S> },
-  show: (state: S) => string,
-): string {
-  const left = acts
-    .filter((act) => !act.required && !stuck.done.includes(act))
-    .map((act) => `  (may be) ${act.describe()}`);
-  const done = stuck.done.map((act) => `  ${act.describe()}`);
-  const next = stuck.next.flatMap((act) => [
-    `  ${act.describe()}`,
-    `    the model expects ${act.expects(stuck.state)}`,
-  ]);
-  const lines = [
-    `${subject}: no order of these acts explains every answer.`,
-    'Explained, in this order:',
-    ...shortened(done, 12),
-    'The state then:',
-    `  ${show(stuck.state)}`,
-    'None of these can come next:',
-    ...shortened(next, 8),
-    ...shortened(left, 3),
-  ];
-  return lines.join('\n');
-}
-
-/** The last lines, where they are too many. */
-function shortened(lines: readonly string[], most: number): string[] {
-  if (lines.length <= most) return [...lines];
-  return [`  … ${lines.length - most + 1} more`, ...lines.slice(1 - most)];
 }

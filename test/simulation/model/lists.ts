@@ -4,8 +4,9 @@
  */
 import { type Chain, chainsOf, entriesOf } from './chains.js';
 import type { Finding, Leeway } from './finding.js';
-import { type History, type Observation, describe, field, listField, textField, toldBy } from './history.js';
+import { type History, type Observation, describe, field, grouped, listField, textField, toldBy } from './history.js';
 import type { Installation } from './installation.js';
+import { Makers } from './makers.js';
 import type { ListOperation } from './operations.js';
 import { type KnownPurchase, purchasesOf } from './purchases.js';
 
@@ -18,12 +19,13 @@ const LISTS: readonly ListOperation['kind'][] = ['listTransactions', 'listGifts'
 
 /** Findings about lists. */
 export function checkLists(history: History, installation: Installation, leeway: Leeway): Finding[] {
-  const purchases = [...purchasesOf(history, installation).values()];
+  const purchases = grouped([...purchasesOf(history, installation).values()], ({ transaction }) => transaction);
+  const makers = new Makers(history);
   return [
     ...LISTS.flatMap((kind) => chainsOf(history, kind)).flatMap((chain) => [
       ...checkPages(chain),
-      ...checkOrder(chain, history, leeway),
-      ...checkOwnWrite(chain, history, installation),
+      ...checkOrder(chain, makers, leeway),
+      ...checkOwnWrite(chain, makers, installation),
     ]),
     ...history.flatMap((observation, index) => checkNumbered(observation, index, purchases)),
   ];
@@ -50,51 +52,15 @@ function checkPages(chain: Chain): Finding[] {
   return findings;
 }
 
-/** The request that made an entry, or by which the reader got the gift, where an answer names it. */
-function makersOf(history: History, { client, operation: { kind } }: Chain): Map<string, Observation> {
-  const makers = new Map<string, Observation>();
-  const reassigned = new Set(history.flatMap((one) => (one.operation.kind === 'reassign' ? [one.operation.gift] : [])));
-  for (const observation of history) {
-    const { operation, answered } = observation;
-    const answer = toldBy(observation);
-    if (answer === undefined || answered === undefined || answer.headers['idempotent-replayed'] !== undefined) continue;
-    const data = field(answer.body, 'data');
-    if (operation.kind === 'purchase' && answer.status === 201 && kind !== 'listMerchantRedemptions')
-      for (const id of kind === 'listGifts' ? listField(data, 'gifts').map(String) : [idOf(data)])
-        makers.set(id, makers.get(id) ?? observation);
-    if (operation.kind === 'redeem' && answer.status === 201 && kind === 'listMerchantRedemptions')
-      makers.set(idOf(data), observation);
-    // A second claim by the same user changes nothing, and another user's list is not concerned.
-    const claimed = operation.kind === 'claim' && answer.status === 200 && observation.client === client;
-    if (
-      claimed &&
-      !reassigned.has(operation.gift) &&
-      kind === 'listGifts' &&
-      makers.get(operation.gift)?.operation.kind !== 'claim'
-    )
-      makers.set(operation.gift, observation);
-  }
-  return makers;
-}
-
 /** The latest first. */
-function checkOrder(chain: Chain, history: History, { quietFrom = Infinity, skewMs = 0 }: Leeway): Finding[] {
-  const { operation } = chain;
-  // A buyer's list has a gift at its purchase; the list of both has it where its buyer holds it where they got it.
-  const bought = operation.kind === 'listGifts' && operation.as === 'sender';
-  const makers = makersOf(bought ? history.filter((one) => one.operation.kind === 'purchase') : history, chain);
-  // When support gave a gift, and whether a second claim was the first one that had an effect, is not known.
-  for (const one of history) if (one.operation.kind === 'reassign') makers.delete(one.operation.gift);
-  const late = chain.sent < quietFrom;
-  for (const one of history)
-    if (one.operation.kind === 'claim' && (late || (toldBy(one) === undefined && !bought)))
-      makers.delete(one.operation.gift);
+function checkOrder(chain: Chain, makers: Makers, leeway: Leeway): Finding[] {
+  const { skewMs = 0 } = leeway;
   let earliest: Observation | undefined;
   for (const entry of entriesOf(chain)) {
-    const maker = makers.get(idOf(entry));
+    const maker = makers.inOrder(chain, idOf(entry), leeway);
     if (maker === undefined) continue;
     if (earliest?.answered !== undefined && earliest.answered + skewMs < maker.sent) {
-      const lines = [earliest, maker].map((one) => describe(one, history.indexOf(one)));
+      const lines = describeAll([earliest, maker], makers);
       return [finding(`${nameOf(chain)}: the later one comes after the earlier one.`, ...lines)];
     }
     if (earliest?.answered === undefined || (maker.answered ?? Infinity) < earliest.answered) earliest = maker;
@@ -102,27 +68,29 @@ function checkOrder(chain: Chain, history: History, { quietFrom = Infinity, skew
   return [];
 }
 
+const describeAll = (some: readonly Observation[], { numbers }: Makers): string[] =>
+  some.map((one) => describe(one, numbers.get(one) ?? -1));
+
 /** A list with `Gift-Position` shows that write, and all that were answered before it was sent. */
-function checkOwnWrite(chain: Chain, history: History, installation: Installation): Finding[] {
+function checkOwnWrite(chain: Chain, makers: Makers, installation: Installation): Finding[] {
   const { position } = chain.operation;
-  const write = history.find((one) => position !== undefined && one.answer?.headers['gift-position'] === position);
+  const write = position === undefined ? undefined : makers.positions.get(position);
   if (!chain.complete || write === undefined) return [];
   const shown = new Set(entriesOf(chain).map(idOf));
   const status = chain.operation.kind === 'listGifts' ? chain.operation.status : undefined;
   if (status !== undefined || (chain.operation.kind === 'listGifts' && chain.operation.as === 'holder')) return [];
-  return [...makersOf(history, chain)].flatMap(([id, maker]) => {
+  return makers.by(makersFor(chain, installation), chain).flatMap(([id, maker]) => {
     const before = maker === write || (maker.answered ?? Infinity) < write.sent;
-    if (!before || shown.has(id) || !concerns(chain, maker, installation)) return [];
-    const lines = [write, maker].map((one) => describe(one, history.indexOf(one)));
-    return [finding(`${nameOf(chain)} with Gift-Position lacks ${id}.`, ...lines)];
+    if (!before || shown.has(id)) return [];
+    return [finding(`${nameOf(chain)} with Gift-Position lacks ${id}.`, ...describeAll([write, maker], makers))];
   });
 }
 
-/** Whether what the request made belongs in the list. A merchant's users redeem only gifts that count for it. */
-function concerns({ client, operation }: Chain, maker: Observation, { users }: Installation): boolean {
-  if (operation.kind !== 'listMerchantRedemptions') return maker.client === client;
+/** Whose requests make what belongs in the list. A merchant's users redeem only gifts that count for it. */
+function makersFor({ client, operation }: Chain, { users }: Installation): string[] {
+  if (operation.kind !== 'listMerchantRedemptions') return [client];
   const merchant = users.get(client)?.merchant;
-  return merchant !== undefined && users.get(maker.client)?.merchant === merchant;
+  return [...users.values()].flatMap((user) => (merchant !== undefined && user.merchant === merchant ? [user.id] : []));
 }
 
 /** Lists that show what no request made, once all is quiet. */
@@ -150,12 +118,16 @@ export function checkStrangers(
 }
 
 /** docs/api/conventions.md#pages, of the gifts of a transaction */
-function checkNumbered(observation: Observation, index: number, purchases: readonly KnownPurchase[]): Finding[] {
+function checkNumbered(
+  observation: Observation,
+  index: number,
+  purchases: ReadonlyMap<string, readonly KnownPurchase[]>,
+): Finding[] {
   const { operation } = observation;
   const answer = toldBy(observation);
   if (operation.kind !== 'listTransactionGifts' || answer?.status !== 200) return [];
   const { transaction, page, perPage } = operation;
-  const gifts = purchases.find((one) => one.transaction === transaction)?.gifts ?? [];
+  const gifts = purchases.get(transaction)?.[0]?.gifts ?? [];
   // Those of a declined purchase are named by lists only.
   if (gifts.length === 0) return [];
   const slice = gifts.slice((page - 1) * perPage, page * perPage);

@@ -24,24 +24,33 @@ export interface Judgement {
   readonly alone?: boolean;
   /** What the payment providers have booked once all is quiet, if it is known. */
   readonly ledger?: readonly LedgerEntry[];
+  /** Called after each judge with its name. */
+  readonly onJudged?: (judge: string) => void;
 }
 
-/** Everything that is wrong with a history. Empty: the documents explain all of it. */
-export function check(
+/** Judges by name, in their order; `undefined` for one that has nothing to judge. */
+const judgesOf = (
   history: History,
   { installation, leeway = { clockMs: 1_000 }, alone = false, ledger }: Judgement,
-): Finding[] {
-  return [
-    ...checkAnswers(history, leeway),
-    ...checkKeys(history, leeway),
-    ...checkGifts(history, installation, leeway),
-    ...checkTransactions(history, installation, leeway),
-    ...checkVouchers(history, installation),
-    ...checkLists(history, installation, leeway),
-    ...checkFeeds(history, leeway),
-    ...(alone ? checkStrangers(history, installation, leeway) : []),
-    ...(alone ? checkTotals(history, installation, leeway) : []),
-    ...(alone ? checkReconciliations(history, installation, leeway) : []),
-    ...(ledger === undefined ? [] : checkLedger(history, installation, ledger)),
-  ];
+): Readonly<Record<string, (() => Finding[]) | undefined>> => ({
+  answers: () => checkAnswers(history, leeway),
+  keys: () => checkKeys(history, leeway),
+  gifts: () => checkGifts(history, installation, leeway),
+  transactions: () => checkTransactions(history, installation, leeway),
+  vouchers: () => checkVouchers(history, installation),
+  lists: () => checkLists(history, installation, leeway),
+  feeds: () => checkFeeds(history, leeway),
+  strangers: alone ? () => checkStrangers(history, installation, leeway) : undefined,
+  totals: alone ? () => checkTotals(history, installation, leeway) : undefined,
+  reconciliations: alone ? () => checkReconciliations(history, installation, leeway) : undefined,
+  ledger: ledger === undefined ? undefined : () => checkLedger(history, installation, ledger),
+});
+
+/** Everything that is wrong with a history. Empty: the documents explain all of it. */
+export function check(history: History, judgement: Judgement): Finding[] {
+  return Object.entries(judgesOf(history, judgement)).flatMap(([name, judge]) => {
+    const findings = judge?.() ?? [];
+    if (judge !== undefined) judgement.onJudged?.(name);
+    return findings;
+  });
 }

@@ -25,10 +25,12 @@ export interface KnownRefund {
 /** All refunds that may have had an effect: those that were refused are left out. */
 export function refundsOf(history: History): KnownRefund[] {
   const groups = new Map<string, Observation[]>();
+  const numbers = new Map<Observation, number>();
   for (const [index, observation] of history.entries()) {
     if (observation.operation.kind !== 'refund') continue;
     const scope = scopeOf(observation) ?? `#${index}`;
     groups.set(scope, [...(groups.get(scope) ?? []), observation]);
+    numbers.set(observation, index);
   }
   return [...groups.values()].flatMap((some) => {
     const [first] = some;
@@ -50,7 +52,7 @@ export function refundsOf(history: History): KnownRefund[] {
         amount: Number((body as { data?: { amount?: number } } | undefined)?.data?.amount ?? 0),
         accepted: textField(body, 'data', 'status') === 'refunded',
         redeemed: listField(body, 'data', 'kept', 'redeemed').map(String),
-        text: describe(told ?? first, history.indexOf(told ?? first)),
+        text: describe(told ?? first, numbers.get(told ?? first) ?? -1),
       },
     ];
   });

@@ -1,15 +1,15 @@
 /** Holds what answers show of each purchase against its own model: one charge, then refunds of its gifts. */
-import { requestsType, wholeFeeds } from './feedActs.js';
+import { requestsType } from './feedActs.js';
 import type { Finding, Leeway } from './finding.js';
-import { grouped } from './giftActs.js';
-import { type History, type Observation, describe, textField, toldBy } from './history.js';
+import { type History, type Observation, describe, grouped, textField, toldBy } from './history.js';
 import type { Installation } from './installation.js';
-import { type Act, explain, linearize, smallest } from './linearizable.js';
+import { type Act, linearize } from './linearizable.js';
 import { type Expected, type Pattern, matchValue, matches } from './pattern.js';
 import { type KnownPurchase, purchasesOf } from './purchases.js';
 import { type KnownRefund, refundsOf } from './refunds.js';
 import { error, first } from './refusals.js';
-import { type Chain, chainsOf, entriesOf } from './chains.js';
+import { explain, smallest } from './smallest.js';
+import { type Chain, type WholeList, wholeLists } from './chains.js';
 import type { ListEvents, ListTransactions } from './operations.js';
 
 interface TransactionState {
@@ -30,13 +30,15 @@ const cutAct = (act: Act<TransactionState>): Act<TransactionState> | undefined =
 /** Findings about single purchases. */
 export function checkTransactions(history: History, installation: Installation, leeway: Leeway): Finding[] {
   const numbers = new Map(history.map((observation, index) => [observation, index]));
-  const refunds = refundsOf(history);
+  const refunds = grouped(refundsOf(history), ({ transaction }) => transaction);
   const concerning = grouped(history, ({ operation }) => {
     if (operation.kind === 'purchase') return operation.order;
     return operation.kind === 'getTransaction' ? operation.transaction : undefined;
   });
-  const lists = chainsOf<ListTransactions>(history, 'listTransactions');
-  const wholes = wholeFeeds(history, leeway);
+  const lists = wholeLists<ListTransactions>(history, 'listTransactions', leeway, (one) => textField(one, 'id'));
+  const wholes = wholeLists<ListEvents>(history, 'listEvents', leeway, (one) =>
+    textField(one, 'data', 'transaction_id'),
+  );
   return [...purchasesOf(history, installation).values()].flatMap((purchase) => {
     if (purchase.transaction === undefined) return [];
     const acts = [
@@ -44,8 +46,8 @@ export function checkTransactions(history: History, installation: Installation, 
       ...[...(concerning.get(purchase.order) ?? []), ...(concerning.get(purchase.transaction) ?? [])].flatMap((one) =>
         actsOf(purchase, one, leeway, () => describe(one, numbers.get(one) ?? -1)),
       ),
-      ...refunds.filter((one) => one.transaction === purchase.transaction).flatMap((one) => refundActs(purchase, one)),
-      ...listed(purchase, lists, leeway),
+      ...(refunds.get(purchase.transaction) ?? []).flatMap((one) => refundActs(purchase, one)),
+      ...listed(purchase, lists),
       ...feeds(purchase, wholes),
     ];
     const initial: TransactionState = { payment: 'pending', refunded: [], events: ['created'] };
@@ -188,27 +190,21 @@ function subsets(some: readonly string[]): string[][] {
 }
 
 /** The buyer's list shows the purchase once, as it is, once read models are current. */
-function listed(
-  purchase: KnownPurchase,
-  lists: readonly Chain<ListTransactions>[],
-  { quietFrom = Infinity }: Leeway,
-): TransactionAct[] {
-  return lists.flatMap((chain): TransactionAct[] => {
-    if (!chain.complete || chain.sent < quietFrom) return [];
-    const entries = entriesOf(chain).filter((one) => textField(one, 'id') === purchase.transaction);
+function listed(purchase: KnownPurchase, lists: readonly WholeList<ListTransactions>[]): TransactionAct[] {
+  return lists.map(({ chain, entries: all }) => {
+    const entries = all.get(purchase.transaction ?? '') ?? [];
     const expected = (state: TransactionState): Pattern =>
       chain.client === purchase.buyer ? [shown(purchase, state)] : [];
-    return [seen(chain, entries, expected, 'listTransactions')];
+    return seen(chain, entries, expected, 'listTransactions');
   });
 }
 
 /** The feeds of its buyer and its client show all that happened to it, in order. */
-function feeds(purchase: KnownPurchase, chains: readonly Chain<ListEvents>[]): TransactionAct[] {
-  return chains.map((feed) => {
-    const entries = entriesOf(feed).filter((one) => {
+function feeds(purchase: KnownPurchase, lists: readonly WholeList<ListEvents>[]): TransactionAct[] {
+  return lists.map(({ chain: feed, entries: all }) => {
+    const entries = (all.get(purchase.transaction ?? '') ?? []).filter((one) => {
       const [kind, type = ''] = (textField(one, 'type') ?? '').split('.');
-      const modelled = ['created', 'charged', 'declined', 'refunded'].includes(type);
-      return kind === 'transaction' && modelled && textField(one, 'data', 'transaction_id') === purchase.transaction;
+      return kind === 'transaction' && ['created', 'charged', 'declined', 'refunded'].includes(type);
     });
     const reads = feed.client.startsWith('client:') || feed.client === purchase.buyer;
     const expected = (state: TransactionState): Pattern =>
