@@ -7,6 +7,7 @@ const WITHIN: ReadonlyMap<number, readonly string[]> = new Map([
     300,
     [
       'a charge is disputed',
+      "a bank's proof of identity succeeds",
       'a checkpoint is beyond the log',
       'a dispute is reported twice',
       "a dispute's end is reported before its start",

@@ -9,6 +9,7 @@ import { bookedBy, checkMoney } from './checks/money.js';
 import { checkParked } from './checks/parked.js';
 import { checkReadModels } from './checks/readModels.js';
 import { checkWallets } from './checks/wallets.js';
+import { openBank } from './clients/bank.js';
 import { openCrowd } from './clients/crowd.js';
 import { openDesks } from './clients/desk.js';
 import { openDisputes } from './clients/disputes.js';
@@ -94,6 +95,7 @@ export async function simulate({
     const leavers = openLeavers(simulation, fronts);
     const desks = openDesks(simulation, fronts);
     const disputes = openDisputes(cluster, fronts, desks.transactions);
+    if (!alone) openBank(cluster, fronts).start();
     const keyChange = openKeyChange(cluster, members);
     const actors = [crowd, operators, keyChange, ...(alone ? [] : [desks, disputes, leavers])];
     await acting(cluster, { members, actors, forMs: forMs / 2 });

@@ -1,6 +1,7 @@
 /**
- * Whether a process that has a provider's worker charge, refund or notify somebody has the lease of the process managers at that moment
- * (docs/process-managers.md, "From event to job"). A provider's idempotency keys hide it where two processes work.
+ * Whether a process that has a provider's worker charge, refund or notify somebody has the lease of the process managers
+ * at that moment (docs/process-managers.md, "From event to job"). A provider's idempotency keys hide it where two
+ * processes work.
  */
 import { NOTIFICATION_REQUESTS } from '../../../src/messages/notifications.js';
 import { PAYMENT_REQUESTS } from '../../../src/messages/payments.js';

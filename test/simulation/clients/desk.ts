@@ -10,13 +10,14 @@ import type { Simulation } from '../world/simulation.js';
 import { openClient } from './client.js';
 import { sentOnce } from './sentOnce.js';
 
-/** Cards that are charged in the end, one way or another. */
+/** Cards that are charged in the end, one way or another, or declined (`bank.ts`). */
 export const TROUBLED_CARDS = [
   'pm_card_visa',
   'pm_card_flaky',
   'pm_card_answerLost',
   'pm_card_slow',
   'pm_card_refundFail',
+  'pm_card_authenticationRequired',
 ];
 
 const BUYERS = ['ann', 'bob'];

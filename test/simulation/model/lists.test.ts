@@ -142,6 +142,13 @@ test('lists the redemptions that count for a merchant', () => {
   strangers.wrong([page('till', count, [entry()])], /what no request made/);
 });
 
+test("counts a redemption for the location's merchant, whoever made it", () => {
+  const own: ListOperation = { ...count, position: 'log:1' };
+  const write = seen('usher', redeem(), [20, 30], { ...by.redeemed('r1', 25), headers: { 'gift-position': 'log:1' } });
+  lists.explained(BOUGHT, write, page('usher', own, []));
+  lists.wrong([BOUGHT, write, page('till', own, [])], /with Gift-Position lacks r1/);
+});
+
 /** A page of the gifts of the transaction. */
 function numbered(pageNumber: number, perPage: number, body: object): Observation {
   const operation = { kind: 'listTransactionGifts', transaction: 't1', page: pageNumber, perPage } as const;

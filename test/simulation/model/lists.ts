@@ -79,18 +79,24 @@ function checkOwnWrite(chain: Chain, makers: Makers, installation: Installation)
   const shown = new Set(entriesOf(chain).map(idOf));
   const status = chain.operation.kind === 'listGifts' ? chain.operation.status : undefined;
   if (status !== undefined || (chain.operation.kind === 'listGifts' && chain.operation.as === 'holder')) return [];
-  return makers.by(makersFor(chain, installation), chain).flatMap(([id, maker]) => {
+  return belonging(chain, makers, installation).flatMap(([id, maker]) => {
     const before = maker === write || (maker.answered ?? Infinity) < write.sent;
     if (!before || shown.has(id)) return [];
     return [finding(`${nameOf(chain)} with Gift-Position lacks ${id}.`, ...describeAll([write, maker], makers))];
   });
 }
 
-/** Whose requests make what belongs in the list. A merchant's users redeem only gifts that count for it. */
-function makersFor({ client, operation }: Chain, { users }: Installation): string[] {
-  if (operation.kind !== 'listMerchantRedemptions') return [client];
-  const merchant = users.get(client)?.merchant;
-  return [...users.values()].flatMap((user) => (merchant !== undefined && user.merchant === merchant ? [user.id] : []));
+/** What belongs in a list, with the request that made it. A redemption counts for the location's merchant. */
+function belonging(
+  chain: Chain,
+  makers: Makers,
+  { users, locations }: Installation,
+): (readonly [string, Observation])[] {
+  if (chain.operation.kind !== 'listMerchantRedemptions') return makers.by(chain);
+  const merchant = users.get(chain.client)?.merchant;
+  return [...makers.redemptions].filter(
+    ([, { operation }]) => operation.kind === 'redeem' && locations.get(operation.location) === merchant,
+  );
 }
 
 /** Lists that show what no request made, once all is quiet. */

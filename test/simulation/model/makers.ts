@@ -12,7 +12,7 @@ export class Makers {
   readonly numbers: ReadonlyMap<Observation, number>;
   private readonly transactions: ById = new Map();
   private readonly gifts: ById = new Map();
-  private readonly redemptions: ById = new Map();
+  readonly redemptions: ById = new Map();
   /** The first claim of a gift by this user that was answered with 200: a second one changes nothing. */
   private readonly claims = new Map<string, ById>();
   private readonly reassigned = new Set<string>();
@@ -66,14 +66,11 @@ export class Makers {
     return this.perhapsClaimed.has(id) ? undefined : this.of(chain, id);
   }
 
-  /** What these users made, of all that a list shows, each with the request that made it. */
-  by(clients: readonly string[], chain: Chain): (readonly [string, Observation])[] {
-    const { kind } = chain.operation;
-    const all = (some: ById): (readonly [string, Observation])[] =>
-      [...some].filter(([, { client }]) => clients.includes(client));
-    if (kind === 'listTransactions') return all(this.transactions);
-    if (kind === 'listMerchantRedemptions') return all(this.redemptions);
-    const claims = clients.flatMap((client) => [...(this.claims.get(client) ?? [])]);
-    return [...new Map([...all(this.gifts), ...claims])];
+  /** What its reader made, of all that a list shows, each with the request that made it. */
+  by({ client, operation }: Chain): (readonly [string, Observation])[] {
+    const own = (some: ById): (readonly [string, Observation])[] =>
+      [...some].filter(([, maker]) => maker.client === client);
+    if (operation.kind === 'listTransactions') return own(this.transactions);
+    return [...new Map([...own(this.gifts), ...(this.claims.get(client) ?? [])])];
   }
 }
