@@ -30,6 +30,7 @@ const WITHIN: ReadonlyMap<number, readonly string[]> = new Map([
       'log: rebuilding ended',
       'refund answered 200',
       'the read store is lost',
+      'the read store is put back to an earlier state',
       'two requests with one key at once',
     ],
   ],

@@ -11,6 +11,7 @@ test('serves buyers and tills for minutes, in seconds', async () => {
   const { history, findings, cluster, members } = await simulate({
     seed: 'no faults',
     faults: noFaults(),
+    interludes: false,
     forMs: 120_000,
   });
   assert.deepEqual(findings, []);

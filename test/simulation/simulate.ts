@@ -22,7 +22,7 @@ import type { Leeway } from './model/finding.js';
 import { check, type Finding } from './model/model.js';
 import { firstImport } from './service/firstImport.js';
 import { openKeyChange } from './service/keyChange.js';
-import { interlude } from './service/interludes.js';
+import { drawnInterlude } from './service/interludes.js';
 import { type Member, SKEW_MS, startMember } from './service/member.js';
 import { startNemesis } from './service/nemesis.js';
 import { recover, settle } from './service/recovery.js';
@@ -98,8 +98,9 @@ export async function simulate({
     if (!alone) openBank(cluster, fronts).start();
     const keyChange = openKeyChange(cluster, members);
     const actors = [crowd, operators, keyChange, ...(alone ? [] : [desks, disputes, leavers])];
+    const interlude = interludes ? drawnInterlude(cluster, forMs / 2) : undefined;
     await acting(cluster, { members, actors, forMs: forMs / 2 });
-    const happened = interludes ? await interlude(cluster, { members, crowd }) : undefined;
+    await interlude?.run({ members, crowd });
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     await recover(cluster, members);
     await disputes.finish();
@@ -126,7 +127,7 @@ export async function simulate({
       ...checkGifts(cluster.log),
       ...checkDisputes(cluster.log, disputes.made),
       ...cluster.leases.findings(),
-      ...checkParked(cluster.log, happened === 'days pass'),
+      ...checkParked(cluster.log, interlude?.name === 'days pass'),
       ...(await checkReadModels(cluster)),
       ...(await checkEvidence(cluster, signed)),
     ];

@@ -70,6 +70,8 @@ export interface Documents {
   alterCheckpoint(projection: string, position: Position): void;
   /** Loses everything. */
   clear(): void;
+  /** Copies everything. @returns puts it back, once, in the place of what is stored by then */
+  copied(): () => void;
   /** The stored document, to be damaged by a test or a fault. */
   row(collection: CollectionSpec, id: string): Pick<Row, 'body' | 'values'> | undefined;
 }
@@ -178,8 +180,29 @@ export function documents(): Documents {
       for (const map of [collections, checkpoints, pointers]) map.clear();
       bound = undefined;
     },
+    copied() {
+      const copies = {
+        collections: [...collections].map(
+          ([name, { rows, fields }]) => [name, { rows: new Map(rows), fields: new Set(fields) }] as const,
+        ),
+        checkpoints: [...checkpoints],
+        pointers: [...pointers],
+        bound,
+      };
+      return () => {
+        refill(collections, copies.collections);
+        refill(checkpoints, copies.checkpoints);
+        refill(pointers, copies.pointers);
+        ({ bound } = copies);
+      };
+    },
     row: (spec, id) => rowsOf(spec).get(id),
   };
+}
+
+function refill<K, V>(map: Map<K, V>, entries: readonly (readonly [K, V])[]): void {
+  map.clear();
+  for (const [key, value] of entries) map.set(key, value);
 }
 
 function documentOf<B extends Body>(row: Row | undefined): StoredDocument<B> | undefined {

@@ -21,6 +21,8 @@ export interface RecordRows {
   texts(): StoredText[];
   /** Loses everything. */
   clear(): void;
+  /** Copies everything. @returns puts it back in the place of what is stored by then */
+  copied(): () => void;
 }
 
 export function recordRows(): RecordRows {
@@ -49,6 +51,13 @@ export function recordRows(): RecordRows {
         .flatMap((key) => get(key, at) ?? [])
         .slice(0, limit),
     clear: () => rows.clear(),
+    copied() {
+      const copy = [...rows];
+      return () => {
+        rows.clear();
+        for (const [key, row] of copy) rows.set(key, row);
+      };
+    },
     texts: () => [...rows.values()].map(({ key, value }) => ({ place: `record ${key}`, text: `${key}\n${value}` })),
   };
 }

@@ -19,6 +19,8 @@ interface Interlude {
   rest(chance: Chance): number;
   /** Changes what the engines have stored. */
   change?(cluster: Cluster, chance: Chance): void;
+  /** Copies what engines have stored, at a moment before. @returns puts it back */
+  copied?(cluster: Cluster): () => void;
 }
 
 const INTERLUDES: readonly Interlude[] = [
@@ -33,6 +35,17 @@ const INTERLUDES: readonly Interlude[] = [
     },
   },
   {
+    name: 'the read store is put back to an earlier state',
+    probability: 0.15,
+    rest: () => REST_MS,
+    copied({ readStore: { documents, records } }) {
+      const putBack = [documents.copied(), records.copied()];
+      return () => {
+        for (const one of putBack) one();
+      };
+    },
+  },
+  {
     name: 'a checkpoint is beyond the log',
     probability: 0.1,
     rest: () => REST_MS,
@@ -44,23 +57,44 @@ const INTERLUDES: readonly Interlude[] = [
 
 export const INTERLUDE_NAMES: readonly string[] = INTERLUDES.map(({ name }) => name);
 
-/** Ends all processes, lets something happen, and starts them again. @returns its name; `undefined`: nothing happens */
-export async function interlude(
-  cluster: Cluster,
-  { members, crowd }: { readonly members: readonly Member[]; readonly crowd: Crowd },
-): Promise<string | undefined> {
+/** Something that happens in the middle of a run. */
+export interface DrawnInterlude {
+  readonly name: string;
+  /** Ends all processes, lets it happen, and starts them again. */
+  run(of: { readonly members: readonly Member[]; readonly crowd: Crowd }): Promise<void>;
+}
+
+/**
+ * @param withinMs virtual ms until the middle of the run
+ * @returns `undefined`: nothing happens in this run
+ */
+export function drawnInterlude(cluster: Cluster, withinMs: number): DrawnInterlude | undefined {
   const { simulation } = cluster;
   const chance = simulation.chance.stream('interlude');
   let drawn = chance.random();
   const happening = INTERLUDES.find(({ probability }) => (drawn -= probability) < 0);
   if (happening === undefined) return undefined;
-  simulation.marks.sometimes(happening.name);
-  const ms = happening.rest(chance);
-  for (const member of members) member.restAndRestart(ms);
-  await simulation.run(simulation.ms() + ms / 2);
-  happening.change?.(cluster, chance);
-  await simulation.run(simulation.ms() + ms / 2);
-  await simulation.run(simulation.ms() + READY_MS, () => members.every((member) => member.started()));
-  crowd.forgetKeys();
-  return happening.name;
+  let putBack: (() => void) | undefined;
+  if (happening.copied !== undefined)
+    simulation.schedule({
+      owner: simulation.neutral,
+      inMs: chance.between(0, withinMs),
+      kind: 'backup',
+      text: happening.name,
+      run: () => void (putBack = happening.copied?.(cluster)),
+    });
+  return {
+    name: happening.name,
+    async run({ members, crowd }) {
+      simulation.marks.sometimes(happening.name);
+      const ms = happening.rest(chance);
+      for (const member of members) member.restAndRestart(ms);
+      await simulation.run(simulation.ms() + ms / 2);
+      happening.change?.(cluster, chance);
+      putBack?.();
+      await simulation.run(simulation.ms() + ms / 2);
+      await simulation.run(simulation.ms() + READY_MS, () => members.every((member) => member.started()));
+      crowd.forgetKeys();
+    },
+  };
 }
