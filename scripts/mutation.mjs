@@ -109,7 +109,7 @@ async function killedAlone(copy, { id, tests: files, withinMs }) {
 }
 
 /**
- * Runs the mutants of one file, by these tests of each. A mutant that lives runs again alone, since another may have
+ * Runs mutants, by these tests of each. A mutant that lives runs again alone, since another may have
  * left behind what hides it, as in a cache; so does each one where a test fails without a mutant after all ran.
  * @returns those that live
  */
@@ -150,15 +150,13 @@ async function survivors(copy, mutants, files) {
     const withinMs = (files === SEEDS ? seedPatience : patience)(tests.reduce((sum, file) => sum + ms[file], 0));
     return { ...one, tests, atLoad: atLoad.has(one.id), withinMs };
   });
+  // Tests of other files may leave something behind; each seed opens a world of its own.
+  const names = files === SEEDS ? [undefined] : new Set(all.map(({ fileName }) => fileName));
   const alive = [];
-  for (const name of new Set(all.map(({ fileName }) => fileName)))
-    alive.push(
-      ...(await survivorsOf(
-        copy,
-        all.filter(({ fileName }) => fileName === name),
-        files,
-      )),
-    );
+  for (const name of names) {
+    const some = name === undefined ? all : all.filter(({ fileName }) => fileName === name);
+    alive.push(...(await survivorsOf(copy, some, files)));
+  }
   return alive;
 }
 

@@ -2,7 +2,7 @@ import { NO_TEXT } from '../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import { blockGift, unblockGift } from '../../src/commands/blockGift.js';
+import { blockGift, TICKET_ID, unblockGift } from '../../src/commands/blockGift.js';
 import { disputeCause, supportCause } from '../../src/domain/supportActions.js';
 import type { SupportDeps } from '../../src/commands/supportAction.js';
 import type { CommandContext } from '../../src/commands/context.js';
@@ -156,6 +156,11 @@ test('blocks a gift for support fifty times, and can end each block', async () =
   );
   for (let n = 1; n <= 50; n++) await unblockGift(deps, GIFT, context(), { ...support, ticket: `T-${n}` });
   assert.equal(typesOf(events).filter((type) => type === 'GiftUnblocked').length, 50);
+});
+
+test('a ticket’s id is 1 to 64 letters, digits and signs', () => {
+  for (const id of ['T', 'Jones-07700.900_123#2', 'x'.repeat(64)]) assert.match(id, TICKET_ID);
+  for (const id of ['', 'a b', ' a', 'a ', 'x'.repeat(65)]) assert.doesNotMatch(id, TICKET_ID);
 });
 
 test.run();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import type { CommandContext } from '../../src/commands/context.js';
-import { refundGifts, type RefundOrder, type Refunding } from '../../src/commands/refundGifts.js';
+import { listRefunds, refundGifts, type RefundOrder, type Refunding } from '../../src/commands/refundGifts.js';
 import { giftStream } from '../../src/domain/gift/events.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase/events.js';
@@ -169,6 +169,38 @@ test('ends the wait by its time or its signal, with the last position that was r
   setTimeout(() => leaving.abort(), 20);
   const left = await refundGifts(events, mine, order(), { ms: FOR_EVER_MS, signal: leaving.signal });
   assert.deepEqual([left.refund.status, left.replayed], ['requested', true]);
+});
+
+test('lists refunds in order of time, each with what is known of it', async () => {
+  const started = { attempt: 1, gift_ids: [OTHER], kept: {}, amount: 350, provider: 'p', charge_id: 'c' };
+  const answered = { attempt: 1, gift_ids: [OTHER], amount: 350, provider: 'p' };
+  const request = (refund_id: string): PurchaseEvent => ({
+    type: 'RefundRequested',
+    data: { refund_id, gift_ids: [GIFT], voided: false, reason: 'x' },
+  });
+  const start = (refund_id: string): PurchaseEvent => ({
+    type: 'RefundStarted',
+    data: { refund_id, ...started, payment_reference: 'pm' },
+  });
+  const events = installation(
+    request('requested'),
+    start('started'),
+    start('refunded'),
+    { type: 'GiftsRefunded', data: { refund_id: 'refunded', ...answered, refund_ref: 're_1' } },
+    start('refused'),
+    { type: 'RefundRefused', data: { refund_id: 'refused', attempt: 1, amount: 350, provider: 'p', code: 'closed' } },
+    { type: 'NothingRefunded', data: { refund_id: 'nothing', kept: { redeemed: [GIFT] } } },
+  );
+  const none = { giftIds: [], kept: {}, amount: 0, provider: null, ref: null, code: null };
+  const money = { ...none, giftIds: [OTHER], amount: 350, provider: 'p' };
+  assert.deepEqual(await listRefunds(events, 't1'), [
+    { ...none, id: 'requested', status: 'requested', giftIds: [GIFT] },
+    { ...money, id: 'started', status: 'started' },
+    { ...money, id: 'refunded', status: 'refunded', ref: 're_1' },
+    { ...money, id: 'refused', status: 'refused', code: 'closed' },
+    { ...none, id: 'nothing', status: 'nothing', kept: { redeemed: [GIFT] } },
+  ]);
+  await assert.rejects(listRefunds(events, 't2'), refusal('transaction_not_found'));
 });
 
 test.run();

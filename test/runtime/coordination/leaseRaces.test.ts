@@ -244,6 +244,22 @@ timed('a standby tells of each renewal by another process, and of each outage on
   await first.release();
 });
 
+timed('a standby logs an outage that was there before it, and nothing where there is none', async () => {
+  const records = breakable(memoryRecords(Date.now));
+  const { logger, lines } = logging();
+  records.down = true;
+  const first = acquire(records, 'a', { logger });
+  await sleep(TTL);
+  assert.is(lines.length, 1);
+  records.down = false;
+  const lease = await first;
+  const second = acquire(records, 'b', { logger });
+  await sleep(TTL);
+  await lease.release();
+  await (await second).release();
+  assert.is(lines.length, 1);
+});
+
 timed('a lease is seized, or its living holder is named', async () => {
   const records = breakable(memoryRecords(Date.now));
   const lease = await seizeLease(records, 'work', options('a'));
