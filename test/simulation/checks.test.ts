@@ -9,6 +9,7 @@ import { checkErasure } from './checks/erasure.js';
 import { checkEvidence } from './checks/evidence.js';
 import { checkGifts } from './checks/gifts.js';
 import { watchLease } from './checks/leases.js';
+import { differenceOf } from './checks/histories.js';
 import { checkLog } from './checks/log.js';
 import { checkMoney } from './checks/money.js';
 import { checkReadModels } from './checks/readModels.js';
@@ -41,6 +42,21 @@ test('finds a redemption that is missing or comes twice', ({ run }) => {
   assert.match(texts(checkLog(twice)), /is redeemed twice/);
   const missing = altered(run, (event) => (event.type === 'GiftRedeemed' ? [] : [event]));
   assert.match(texts(checkLog(missing)), /was not to be reversed/);
+});
+
+test('finds a history that lacks, invents or alters an event of a gift', ({ run }) => {
+  const { stored } = run.cluster.log;
+  const gift = stored.find(({ type }) => type === 'GiftRedeemed')?.stream.slice('gift-'.length) ?? '';
+  const life = stored
+    .filter(({ stream }) => stream === `gift-${gift}` || stream === `notification-${gift}`)
+    .map(({ metadata, ...event }) => ({ ...event, by: (JSON.parse(metadata) as { readonly by: object }).by }));
+  const difference = (data: readonly object[]): string | undefined =>
+    differenceOf(gift, { status: 200, headers: {}, body: { data } }, stored);
+  assert.equal(difference(life), undefined);
+  assert.match(difference(life.slice(1)) ?? '', /lacks .* GiftIssued/);
+  assert.match(difference(life.toReversed()) ?? '', /not in the order/);
+  const altered = life.map((event) => (event.type === 'GiftRedeemed' ? { ...event, by: { user: 'mallory' } } : event));
+  assert.match(difference(altered) ?? '', /does not hold .* GiftRedeemed .* by mallory/);
 });
 
 test('finds a wallet that is debited twice, for nothing, or not at all', ({ run }) => {

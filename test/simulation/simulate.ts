@@ -4,6 +4,7 @@ import { checkDisputes } from './checks/disputes.js';
 import { checkErasure } from './checks/erasure.js';
 import { checkEvidence, untilSigned } from './checks/evidence.js';
 import { checkGifts } from './checks/gifts.js';
+import { checkHistories } from './checks/histories.js';
 import { checkLog } from './checks/log.js';
 import { bookedBy, checkMoney } from './checks/money.js';
 import { checkParked } from './checks/parked.js';
@@ -109,6 +110,7 @@ export async function simulate({
     await settle(cluster, members, { leastMs: 0, mostMs: QUIET_MS });
     const quietFrom = simulation.now();
     await perform(simulation, crowd.reader.process, 'read all', crowd.readAll, READ_MS);
+    const histories = await checkHistories(cluster, fronts);
     const { installation } = crowd;
     const seen = [...operators.findings(), ...(await subscriber.findings())];
     const signed = await untilSigned(cluster);
@@ -119,6 +121,7 @@ export async function simulate({
         ...(alone ? { alone, ledger: bookedBy(cluster.log, cluster.ledger) } : {}),
       }),
       ...seen,
+      ...histories,
       ...unfinished,
       ...(await checkErasure(cluster, leavers.erasedValues())),
       ...checkLog(cluster.log),
