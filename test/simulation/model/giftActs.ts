@@ -134,7 +134,7 @@ export function requestAct(
   };
   const answer = toldBy(observation);
   if (answer === undefined) {
-    const certainlyNone = observation.answer !== undefined && observation.answer.status < 500;
+    const certainlyNone = observation.answer !== undefined && [409, 429].includes(observation.answer.status);
     if (reads || certainlyNone || key?.decided === true) return undefined;
     const to = effectMs === undefined ? undefined : sent + effectMs;
     const mayBeNoted = { ...request, refusalMatters: key?.matters };

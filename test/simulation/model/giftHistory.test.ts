@@ -37,6 +37,12 @@ test('finds a look-up that is older than an answered redemption', () => {
   wrong([BOUGHT, FIRST, seen('ann', getGift(), [31, 35], gift())], /#2 .*getGift/);
 });
 
+test('lets a request that did not arrive in time have an effect, or none', () => {
+  const late = seen('till', redeem(), [20, 30], refusal('request_timed_out'));
+  explained(BOUGHT, late, seen('ann', getGift(), [31, 35], gift()));
+  explained(BOUGHT, late, seen('ann', getGift(), [31, 35], gift(REDEEMED)));
+});
+
 test('finds a look-up that goes back', () => {
   const unknown = lost('till', redeem(), 20);
   explained(
