@@ -26,7 +26,7 @@ import { openKeyChange } from './service/keyChange.js';
 import { drawnInterlude } from './service/interludes.js';
 import { type Member, SKEW_MS, startMember } from './service/member.js';
 import { startNemesis } from './service/nemesis.js';
-import { recover, settle } from './service/recovery.js';
+import { RECOVERY_MS, recover, settle } from './service/recovery.js';
 import { drawnTopology } from './service/topology.js';
 import { SIMULATED_HASHING } from './service/passwords.js';
 import { openSimulation, perform, type SimulationOptions } from './world/simulatedWorld.js';
@@ -96,13 +96,15 @@ export async function simulate({
     const leavers = openLeavers(simulation, fronts);
     const desks = openDesks(simulation, fronts);
     const disputes = openDisputes(cluster, fronts, desks.transactions);
-    if (!alone) openBank(cluster, fronts).start();
+    const bank = openBank(cluster, fronts);
     const keyChange = openKeyChange(cluster, members);
-    const actors = [crowd, operators, keyChange, ...(alone ? [] : [desks, disputes, leavers])];
+    const actors = [crowd, operators, keyChange, ...(alone ? [] : [desks, bank, disputes, leavers])];
     const interlude = interludes ? drawnInterlude(cluster, forMs / 2) : undefined;
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     await interlude?.run({ members, crowd });
     await acting(cluster, { members, actors, forMs: forMs / 2 });
+    // Else a purchase would wait until its buyer's time is over.
+    bank.start(simulation.ms() + RECOVERY_MS);
     await recover(cluster, members);
     await disputes.finish();
     const unfinished = [...(await keyChange.finish()), ...(await leavers.finish())];

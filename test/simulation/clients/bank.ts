@@ -18,8 +18,8 @@ const PROVED = 0.7;
 const REPORTS = [0, 1, 1, 2];
 const REPORT_MS = { least: 1, most: 3_000 };
 
-/** Decides until the end of the run, so that no payment waits for its buyer's time to be over. */
-export function openBank(cluster: Cluster, members: readonly Member[]): { start(): void } {
+/** A bank, which decides until the virtual time that it is started until. */
+export function openBank(cluster: Cluster, members: readonly Member[]): { start(untilMs: number): void } {
   const { simulation, ledger } = cluster;
   const client = openClient(simulation, { name: 'bank', members });
   const { chance, process } = client;
@@ -51,9 +51,9 @@ export function openBank(cluster: Cluster, members: readonly Member[]): { start(
   }
 
   return {
-    start() {
+    start(untilMs) {
       process.start('bank', async () => {
-        for (;;) {
+        while (simulation.ms() < untilMs) {
           await sleep(chance.between(PAUSE.least, PAUSE.most));
           for (const [transaction, payment] of waiting())
             if (chance.happens(DECIDED)) await decide(transaction, payment);

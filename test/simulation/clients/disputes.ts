@@ -36,6 +36,8 @@ const PAUSE = { least: 500, most: 6_000 };
 const SOON = { least: 10, most: 1_000 };
 const LATE = { least: 1_000, most: 20_000 };
 const AGAIN = { least: 1_000, most: 10_000 };
+/** The same while no process runs, which may be for days. */
+const DOWN_MS = 60_000;
 const LATE_SHARE = 0.3;
 const TWICE_SHARE = 0.3;
 const APPEAL_SHARE = 0.3;
@@ -60,6 +62,7 @@ export function openDisputes(cluster: Cluster, members: readonly Member[], bough
       const answer = await client.send({ method: 'POST', path: '/webhooks/stripe', headers, body: message });
       if (answer?.status === 200) break;
       await sleep(chance.between(AGAIN.least, AGAIN.most));
+      while (!members.some((member) => member.started())) await sleep(DOWN_MS);
     }
     simulation.marks.sometimes("a dispute's end is reported before its start", isEarly(type, of));
     simulation.marks.sometimes('a dispute is reported twice', reported.has(id));

@@ -8,7 +8,7 @@ import type { Cluster } from './cluster.js';
 import type { Member } from './member.js';
 
 /** Virtual ms in which all must be done. */
-const MOST_MS = 180_000;
+export const RECOVERY_MS = 180_000;
 /** Until then, requests still come that were sent while things failed. */
 const LEAST_MS = 20_000;
 /** The same where engines get calls that their callers have abandoned. */
@@ -27,7 +27,7 @@ export async function recover(cluster: Cluster, members: readonly Member[]): Pro
   simulation.outages.end();
   for (const member of members) member.process().thaw();
   const late = [...simulation.faults.counts().keys()].some((name) => name.endsWith(LATE_CALL));
-  await settle(cluster, members, { leastMs: late ? LEAST_WITH_LATE_MS : LEAST_MS, mostMs: MOST_MS });
+  await settle(cluster, members, { leastMs: late ? LEAST_WITH_LATE_MS : LEAST_MS, mostMs: RECOVERY_MS });
 }
 
 /** Lets the service work for some time, which ends early once there is nothing more to do. */
