@@ -47,6 +47,7 @@ test('.ci/run checks formatting, types and lint after the install, and runs the 
     said.map((line) => line.replace(/ (\|\||2>&1).*/, '')),
     [
       'npm ci',
+      'npm ci --prefix test/nodes',
       'steps=(format:check typecheck lint)',
       'npm ci --prefix test/clients',
       'npm test -- --every-engine',

@@ -308,7 +308,9 @@ test('parks an unknown payment method and a malformed answer', async ({ installa
     ({ msg, err }) =>
       msg === 'not done at the first attempt' && (err as { type: string }).type === 'MalformedMessageError',
   );
-  assert.is(told.length, 1, 'once, however often it is tried');
+  // On a slow machine the process may lose its lease, and begin anew.
+  const sessions = 1 + installation.lines.filter(({ msg }) => msg === 'lease lost').length;
+  assert.ok(told.length >= 1 && told.length <= sessions, `once a session, however often it is tried: ${told.length}`);
   assert.match(JSON.stringify(told), 'answer on payments.charge');
 });
 
