@@ -153,8 +153,13 @@ async function settled(
     throw error;
   }
   const toStore = storedAnswer(answer, deps);
+  // The log holds what has a position. Anything else could come to another outcome with the same key.
+  const storing =
+    answer.position === undefined
+      ? storeFirst(() => key.settle(toStore))
+      : reportUnstored(exchange, deps, () => key.settle(toStore));
   // The key stores the answer while the read models catch up: the caller waits for both.
-  await Promise.all([reportUnstored(exchange, deps, () => key.settle(toStore)), shown(answer)]);
+  await Promise.all([storing, shown(answer)]);
   return answer;
 }
 
@@ -187,7 +192,12 @@ async function settleRefusal(key: HeldKey, error: unknown, exchange: Exchange, d
   // A declined purchase is in the log. Other refusals are not: if one were answered without being stored, the same key
   // could later succeed.
   if (status === 402) await reportUnstored(exchange, deps, keep);
-  else if (!(await keep()))
+  else await storeFirst(keep);
+}
+
+/** @throws UnavailableError where the outcome could not be stored, and so must not be answered */
+async function storeFirst(keep: () => Promise<boolean>): Promise<void> {
+  if (!(await keep()))
     throw new UnavailableError('another request holds the key by now: what it comes to is the outcome');
 }
 

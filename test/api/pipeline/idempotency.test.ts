@@ -331,7 +331,7 @@ test('repeats what was done without its stored answer, though the caller could n
   for (const [index, ask] of all.entries()) same(first[index] as Reply, await ask());
 });
 
-test("gives no refusal that can't be kept for its key, unless it stands in the log", async () => {
+test("gives no answer that can't be kept for its key, unless it stands in the log", async () => {
   let failing = false;
   const through = (engines: Engines): Engines => {
     const { records } = engines.store;
@@ -347,6 +347,7 @@ test("gives no refusal that can't be kept for its key, unless it stands in the l
     const [redeemed, fresh] = [await buyOne(own), await buyOne(own)];
     assert.equal((await redeem(own, redeemed)).status, 201);
     const token = await own.userToken('ann');
+    const support = await own.userToken('sue');
     failing = true;
     refused(await redeem(own, redeemed, 'till-coffee', 'bean-soho', { key: 'k1' }), 503, 'Service unavailable.');
     assert.equal((await redeem(own, fresh, 'till-coffee', 'bean-soho', { key: 'k2' })).status, 201);
@@ -361,6 +362,11 @@ test("gives no refusal that can't be kept for its key, unless it stands in the l
       503,
       'Service unavailable.',
     );
+    // The gift is not blocked: a repeat would unblock it if it were by then.
+    const unblock = { token: support, key: 'k5', body: { reason: 'a test' } };
+    refused(await own.ask('POST', `/ops/gifts/${fresh}/unblock`, unblock), 503, 'Service unavailable.');
+    failing = false;
+    assert.equal((await own.ask('POST', `/ops/gifts/${fresh}/unblock`, unblock)).status, 200);
   } finally {
     await own.close();
   }
