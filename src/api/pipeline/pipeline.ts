@@ -153,11 +153,7 @@ async function settled(
     throw error;
   }
   const toStore = storedAnswer(answer, deps);
-  // The log holds what has a position. Anything else could come to another outcome with the same key.
-  const storing =
-    answer.position === undefined
-      ? storeFirst(() => key.settle(toStore))
-      : reportUnstored(exchange, deps, () => key.settle(toStore));
+  const storing = store(() => key.settle(toStore), { isLogged: answer.position !== undefined }, exchange, deps);
   // The key stores the answer while the read models catch up: the caller waits for both.
   await Promise.all([storing, shown(answer)]);
   return answer;
@@ -189,15 +185,23 @@ async function settleRefusal(key: HeldKey, error: unknown, exchange: Exchange, d
   const stored = { status, headers: { ...allowOf(status, exchange.ctx.state as RequestState), ...headers } };
   const keep = (): Promise<boolean> =>
     key.settle(more === undefined ? { ...stored, body: JSON.stringify({ error: message }) } : stored);
-  // A declined purchase is in the log. Other refusals are not: if one were answered without being stored, the same key
-  // could later succeed.
-  if (status === 402) await reportUnstored(exchange, deps, keep);
-  else await storeFirst(keep);
+  // A declined purchase is in the log. Other refusals are not.
+  await store(keep, { isLogged: status === 402 }, exchange, deps);
 }
 
-/** @throws UnavailableError where the outcome could not be stored, and so must not be answered */
-async function storeFirst(keep: () => Promise<boolean>): Promise<void> {
-  if (!(await keep()))
+/**
+ * Stores an outcome for its key. One that is not in the log must be stored before it is answered: else the same key could
+ * come to another.
+ * @throws UnavailableError where it could not be stored, and so must not be answered
+ */
+async function store(
+  keep: () => Promise<boolean>,
+  { isLogged }: { readonly isLogged: boolean },
+  exchange: Exchange,
+  deps: PipelineDeps,
+): Promise<void> {
+  if (isLogged) await reportUnstored(exchange, deps, keep);
+  else if (!(await keep()))
     throw new UnavailableError('another request holds the key by now: what it comes to is the outcome');
 }
 

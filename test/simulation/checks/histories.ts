@@ -3,6 +3,7 @@ import { sleep } from '../../../src/lib/world.js';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { notificationStream } from '../../../src/domain/notification.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
+import { idOf } from '../../../src/domain/streamName.js';
 import { openClient } from '../clients/client.js';
 import type { StoredEvent } from '../engines/eventLog.js';
 import type { Finding } from '../model/finding.js';
@@ -22,9 +23,7 @@ const OF_ALL_GIFTS = new Set(['GiftsPurchased', 'ChargeStarted', 'PaymentCharged
 export async function checkHistories(cluster: Cluster, members: readonly Member[]): Promise<Finding[]> {
   const { simulation, log } = cluster;
   const client = openClient(simulation, { name: 'auditor of gifts', members });
-  const issued = log.stored.flatMap(({ stream, type }) =>
-    type === 'GiftIssued' ? [stream.slice(giftStream('').length)] : [],
-  );
+  const issued = log.stored.flatMap(({ stream, type }) => (type === 'GiftIssued' ? [idOf(stream)] : []));
   const read = async (gift: string): Promise<Answer> => {
     for (;;) {
       const answer = await client.exchange(AUDITOR, {

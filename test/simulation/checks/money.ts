@@ -16,6 +16,13 @@ import type { Finding } from '../model/finding.js';
 import type { LedgerEntry } from '../model/ledger.js';
 import { parkedEntities } from './parked.js';
 
+/** What the provider has stored under keys with this prefix, by the rest of the key. */
+export function entriesOf<R extends object>(ledger: RecordRows, prefix: string): [string, SimulatedEntry<R>][] {
+  return ledger
+    .list(prefix, Number.MAX_SAFE_INTEGER, undefined, 0)
+    .map(({ key, value }) => [key.slice(prefix.length), JSON.parse(value) as SimulatedEntry<R>]);
+}
+
 export function checkMoney(log: Pick<EventLog, 'stored'>, ledger: RecordRows): Finding[] {
   return [...checkCharges(log, ledger), ...checkRefunds(log, ledger)];
 }
@@ -40,9 +47,7 @@ function checkCharges({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
       found(`the purchase ${id} cost ${total} and was charged ${amount}`);
   }
   const taken = new Set<string>();
-  for (const { key, value } of ledger.list(CHARGE_PREFIX, Number.MAX_SAFE_INTEGER, undefined, 0)) {
-    const id = key.slice(CHARGE_PREFIX.length);
-    const entry = JSON.parse(value) as SimulatedEntry<ChargeReply>;
+  for (const [id, entry] of entriesOf<ChargeReply>(ledger, CHARGE_PREFIX)) {
     if (entry.outcome !== 'charged') continue;
     taken.add(id);
     const here = charged.get(id);
@@ -61,15 +66,11 @@ function checkCharges({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
 
 /** What the provider and the prepaid wallets have booked, for the model. */
 export function bookedBy({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows): LedgerEntry[] {
-  const entries = <R extends object>(prefix: string): [string, SimulatedEntry<R>][] =>
-    ledger
-      .list(prefix, Number.MAX_SAFE_INTEGER, undefined, 0)
-      .map(({ key, value }) => [key.slice(prefix.length), JSON.parse(value) as SimulatedEntry<R>]);
   return [
-    ...entries<ChargeReply>(CHARGE_PREFIX).flatMap(([transaction, { outcome, amount = 0 }]): LedgerEntry[] =>
+    ...entriesOf<ChargeReply>(ledger, CHARGE_PREFIX).flatMap(([transaction, { outcome, amount = 0 }]): LedgerEntry[] =>
       outcome === 'charged' ? [{ kind: 'charge', transaction, pence: amount }] : [],
     ),
-    ...entries<RefundReply>(REFUND_PREFIX).flatMap(([, entry]): LedgerEntry[] =>
+    ...entriesOf<RefundReply>(ledger, REFUND_PREFIX).flatMap(([, entry]): LedgerEntry[] =>
       entry.outcome === 'refunded'
         ? [{ kind: 'refund', transaction: entry.transaction_id ?? '', pence: entry.amount ?? 0 }]
         : [],
@@ -114,8 +115,7 @@ function checkRefunds({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
     for (const gift of gifts) if (redeemed.has(gift)) found(`the gift ${gift} is redeemed, and refunded by ${ref}`);
   for (const [id, left] of sums) if (left < 0) found(`the purchase ${id} was refunded ${-left} more than charged`);
   const given = new Set<string>();
-  for (const { value } of ledger.list(REFUND_PREFIX, Number.MAX_SAFE_INTEGER, undefined, 0)) {
-    const entry = JSON.parse(value) as SimulatedEntry<RefundReply>;
+  for (const [, entry] of entriesOf<RefundReply>(ledger, REFUND_PREFIX)) {
     if (entry.outcome !== 'refunded') continue;
     given.add(entry.refund_ref);
     const here = refunded.get(entry.refund_ref);

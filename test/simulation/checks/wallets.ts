@@ -2,12 +2,12 @@
 import type { PaymentCharged } from '../../../src/domain/purchase/events.js';
 import type { GiftsRefunded } from '../../../src/domain/purchase/refund.js';
 import { idOf } from '../../../src/domain/streamName.js';
-import type { WalletEvent } from '../../../src/domain/wallet.js';
+import { type WalletEvent, walletStream } from '../../../src/domain/wallet.js';
 import type { EventLog, StoredEvent } from '../engines/eventLog.js';
 import type { Finding } from '../model/finding.js';
 import { parkedEntities } from './parked.js';
 
-const PREFIX = 'wallet-';
+const PREFIX = walletStream('');
 
 /** Amounts in pence: debits by transaction, credits by their cause. */
 interface Moved {

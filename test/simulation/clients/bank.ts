@@ -6,6 +6,7 @@ import { sleep } from '../../../src/lib/world.js';
 import type { AuthenticationReply } from '../../../src/messages/payments.js';
 import { CHARGE_PREFIX, type SimulatedEntry, simulatedPayments } from '../../../src/providers/payments/simulated.js';
 import { paymentFailed, signed, succeeded } from '../../support/providers/stripeWebhooks.js';
+import { entriesOf } from '../checks/money.js';
 import { openSimulatedRecords } from '../engines/records.js';
 import type { Cluster } from '../service/cluster.js';
 import type { Member } from '../service/member.js';
@@ -43,12 +44,8 @@ export function openBank(cluster: Cluster, members: readonly Member[]): { start(
     }
   }
 
-  function waiting(): [transaction: string, Waiting][] {
-    return ledger.list(CHARGE_PREFIX, Number.MAX_SAFE_INTEGER, undefined, 0).flatMap(({ key, value }) => {
-      const entry = JSON.parse(value) as SimulatedEntry<AuthenticationReply>;
-      return entry.outcome === 'authentication' ? [[key.slice(CHARGE_PREFIX.length), entry]] : [];
-    });
-  }
+  const waiting = (): [transaction: string, Waiting][] =>
+    entriesOf<AuthenticationReply>(ledger, CHARGE_PREFIX).filter(([, { outcome }]) => outcome === 'authentication');
 
   return {
     start(untilMs) {
