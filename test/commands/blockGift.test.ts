@@ -1,4 +1,3 @@
-import { NO_TEXT } from '../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
@@ -11,6 +10,7 @@ import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase/events.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 import { refusal } from '../support/assertions/rejects.js';
+import { giftsPurchased, SEED } from '../support/fixtures/giftEvents.js';
 
 const test = suite('blocking gifts');
 const context = (more: Partial<CommandContext> = {}): CommandContext => ({
@@ -22,25 +22,8 @@ const context = (more: Partial<CommandContext> = {}): CommandContext => ({
 });
 const support = { reason: 'stolen card' };
 
-const SEED = 'ab'.repeat(32);
 const [GIFT = ''] = deriveGiftIds(SEED, 1).map((ids) => ids.gift_id);
-const bought: PurchaseEvent = {
-  type: 'GiftsPurchased',
-  data: {
-    transaction_id: 't1',
-    seed: SEED,
-    buyer_id: 'ann',
-    product_id: 'latte',
-    brand_id: 'bean',
-    product_name: 'Latte',
-    sale_price: 350,
-    total: 350,
-    payment_reference: 'pm',
-    expires_on: '2027-01-01',
-    message: NO_TEXT,
-    receivers: [{}],
-  },
-};
+const bought = giftsPurchased();
 const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 350, provider: 'p', charge_id: 'c' } };
 const declined: PurchaseEvent = { type: 'PaymentDeclined', data: { provider: 'p', code: 'lost_card' } };
 

@@ -1,4 +1,3 @@
-import { NO_TEXT } from '../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
@@ -14,6 +13,7 @@ import type { NewEvent } from '../../src/ports/eventStore.js';
 import type { UserDocument } from '../../src/projections/accounts.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 import { refusal } from '../support/assertions/rejects.js';
+import { giftsPurchased, SEED } from '../support/fixtures/giftEvents.js';
 
 const test = suite('loading gifts');
 const NOW = '2026-03-01T00:00:00.000Z';
@@ -26,26 +26,9 @@ const context = (commandId: string = randomUUID()): CommandContext => ({
 const user = (id: string): UserDocument =>
   ({ entry: 'user', id, merchant_id: null, permissions: [], roles: [] }) as unknown as UserDocument;
 
-const SEED = 'ab'.repeat(32);
 const [, IDS] = deriveGiftIds(SEED, 2);
 const { gift_id: GIFT, message_id: MESSAGE } = IDS ?? { gift_id: '', message_id: '' };
-const bought: PurchaseEvent = {
-  type: 'GiftsPurchased',
-  data: {
-    transaction_id: 't1',
-    seed: SEED,
-    buyer_id: 'ann',
-    product_id: 'latte',
-    brand_id: 'bean',
-    product_name: 'Latte',
-    sale_price: 350,
-    total: 700,
-    payment_reference: 'pm',
-    expires_on: '2027-01-01',
-    message: NO_TEXT,
-    receivers: [{ user_id: 'bob' }, {}],
-  },
-};
+const bought = giftsPurchased({ total: 700, receivers: [{ user_id: 'bob' }, {}] });
 const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 700, provider: 'p', charge_id: 'c' } };
 const declined: PurchaseEvent = { type: 'PaymentDeclined', data: { provider: 'p', code: 'lost_card' } };
 const claimed = (user_id: string): GiftEvent => ({ type: 'GiftClaimed', data: { user_id } });

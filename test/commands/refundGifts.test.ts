@@ -1,4 +1,3 @@
-import { NO_TEXT } from '../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
@@ -11,10 +10,10 @@ import { issueGifts } from '../../src/domain/purchase/decisions.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 import { refusal } from '../support/assertions/rejects.js';
 import { FOR_EVER_MS } from '../support/assertions/until.js';
+import { giftsPurchased, SEED } from '../support/fixtures/giftEvents.js';
 
 const test = suite('refunding gifts');
 const TRANSACTION = transactionStream('t1');
-const SEED = 'ab'.repeat(32);
 const [GIFT = '', OTHER = ''] = deriveGiftIds(SEED, 2).map((ids) => ids.gift_id);
 const context = (more: Partial<CommandContext> = {}): CommandContext => ({
   commandId: randomUUID(),
@@ -31,23 +30,7 @@ const order = (more: Partial<RefundOrder> = {}): RefundOrder => ({
   ...more,
 });
 
-const bought = {
-  type: 'GiftsPurchased',
-  data: {
-    transaction_id: 't1',
-    seed: SEED,
-    buyer_id: 'ann',
-    product_id: 'latte',
-    brand_id: 'bean',
-    product_name: 'Latte',
-    sale_price: 350,
-    total: 700,
-    payment_reference: 'pm',
-    expires_on: '2027-01-01',
-    message: NO_TEXT,
-    receivers: [{}, {}],
-  },
-} satisfies PurchaseEvent;
+const bought = giftsPurchased({ total: 700, receivers: [{}, {}] });
 const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 700, provider: 'p', charge_id: 'c' } };
 const voucher = {
   type: 'VoucherAssigned',

@@ -13,7 +13,7 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import { openText, sealText } from '../../src/runtime/personal/sealedTexts.js';
 import { refusal } from '../support/assertions/rejects.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
-import { giftIssued } from '../support/fixtures/giftEvents.js';
+import { giftIssued, giftsPurchased, SEED } from '../support/fixtures/giftEvents.js';
 import { memorySubjects } from '../support/fixtures/memorySubjects.js';
 
 const test = suite('commands/replace gift');
@@ -23,7 +23,6 @@ const context = (commandId: string): CommandContext => ({
   by: { user: 'sue' },
   now: '2026-05-04T12:00:00.000Z',
 });
-const SEED = 'ab'.repeat(32);
 const [GIFT = ''] = deriveGiftIds(SEED, 1).map(({ gift_id }) => gift_id);
 const subjects = memorySubjects();
 const [PHONE = '', PURCHASE = ''] = await subjects.ids([phoneSubject('+447700900123'), purchaseSubject('t')]);
@@ -41,24 +40,15 @@ function installation(
   const events = memoryEvents();
   for (const account of [user('bob'), user('off', { active: false }), user('staff', { roles: ['support'] })])
     events.given(`user-${(account.data as { readonly id: string }).id}`, account);
-  const purchase = {
-    transaction_id: 't',
-    seed: SEED,
-    buyer_id: 'ann',
-    product_id: 'latte',
-    brand_id: 'bean',
-    product_name: 'Latte',
-    sale_price: 350,
-    total: 350,
-    payment_reference: 'pm',
-    expires_on: '2026-06-30',
-    message: MESSAGE,
-    receivers: [receiver],
-    ...bought,
-  };
   events.given(
     transactionStream('t'),
-    { type: 'GiftsPurchased', data: purchase },
+    giftsPurchased({
+      transaction_id: 't',
+      expires_on: '2026-06-30',
+      message: MESSAGE,
+      receivers: [receiver],
+      ...bought,
+    }),
     { type: 'PaymentCharged', data: { amount: 350, provider: 'p', charge_id: 'ch_1' } },
     ...after,
   );

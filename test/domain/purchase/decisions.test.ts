@@ -1,4 +1,3 @@
-import { NO_TEXT } from '../../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { deriveGiftIds } from '../../../src/domain/giftIds.js';
@@ -22,26 +21,17 @@ import {
   startRefund,
 } from '../../../src/domain/purchase/decisions.js';
 import { GIVEN_AT, given, happened } from '../../support/assertions/givenWhenThen.js';
+import { giftsPurchased } from '../../support/fixtures/giftEvents.js';
 
 const test = suite('purchase');
 
-const bought: GiftsPurchased = {
-  type: 'GiftsPurchased',
-  data: {
-    transaction_id: 't',
-    seed: '01'.repeat(32),
-    buyer_id: 'ann',
-    product_id: 'latte',
-    brand_id: 'bean',
-    product_name: 'Latte',
-    sale_price: 350,
-    total: 1050,
-    payment_reference: 'pm',
-    expires_on: '2027-03-01',
-    message: NO_TEXT,
-    receivers: [{ phone_id: 'h' }, { user_id: 'bob' }, {}],
-  },
-};
+const bought = giftsPurchased({
+  transaction_id: 't',
+  seed: '01'.repeat(32),
+  total: 1050,
+  expires_on: '2027-03-01',
+  receivers: [{ phone_id: 'h' }, { user_id: 'bob' }, {}],
+});
 const started: ChargeStarted = {
   type: 'ChargeStarted',
   data: { amount: 1050, payment_reference: 'pm', kind: 'wallet', prepaid: true },

@@ -1,10 +1,9 @@
-import { NO_TEXT } from '../../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import type { ReversalEvent } from '../../../src/domain/purchase/disputes.js';
 import { reversalSteps, settleDispute, settleProviderRefund } from '../../../src/domain/purchase/disputes.js';
 import { decideProviderEvent, type ProviderEvent, unsureCharge } from '../../../src/domain/purchase/providerEvent.js';
-import type { GiftsPurchased, PurchaseEvent } from '../../../src/domain/purchase/events.js';
+import type { PurchaseEvent } from '../../../src/domain/purchase/events.js';
 import {
   reversalsOf,
   type MadePurchase,
@@ -13,26 +12,17 @@ import {
 } from '../../../src/domain/purchase/state.js';
 import { failAuthentication, leftOfCharge, requireAuthentication } from '../../../src/domain/purchase/decisions.js';
 import { given, GIVEN_AT } from '../../support/assertions/givenWhenThen.js';
+import { giftsPurchased } from '../../support/fixtures/giftEvents.js';
 
 const test = suite('news of a payment');
 
-const bought: GiftsPurchased = {
-  type: 'GiftsPurchased',
-  data: {
-    transaction_id: 't',
-    seed: '01'.repeat(32),
-    buyer_id: 'ann',
-    product_id: 'latte',
-    brand_id: 'bean',
-    product_name: 'Latte',
-    sale_price: 350,
-    total: 1050,
-    payment_reference: 'pm',
-    expires_on: '2027-03-01',
-    message: NO_TEXT,
-    receivers: [{}, {}, {}],
-  },
-};
+const bought = giftsPurchased({
+  transaction_id: 't',
+  seed: '01'.repeat(32),
+  total: 1050,
+  expires_on: '2027-03-01',
+  receivers: [{}, {}, {}],
+});
 const required: PurchaseEvent = {
   type: 'PaymentAuthenticationRequired',
   data: { provider: 'stripe', payment_id: 'pi_1', action: 'use_stripe_sdk', until: '2026-03-01T09:15:00.000Z' },

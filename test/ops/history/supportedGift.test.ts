@@ -5,9 +5,9 @@ import { blockGift, unblockGift } from '../../../src/commands/blockGift.js';
 import type { SupportDeps } from '../../../src/commands/supportAction.js';
 import { deriveGiftIds } from '../../../src/domain/giftIds.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
+import { giftsPurchased, SEED } from '../../support/fixtures/giftEvents.js';
 
 const test = suite('audit/supportedGift');
-const SEED = 'ab'.repeat(32);
 const GIFT = '5f2c9d6a1b7e4c80d3a1';
 const context = (commandId: string) => ({
   commandId,
@@ -48,25 +48,10 @@ test('a gift as support left it: a repeated command is answered as it was', asyn
 test('shows each event of a gift issued by a support action with its own position', async () => {
   const events = memoryEvents();
   const [gift = ''] = deriveGiftIds(SEED, 1).map(({ gift_id }) => gift_id);
-  const bought = {
-    transaction_id: 't1',
-    seed: SEED,
-    buyer_id: 'ann',
-    product_id: 'latte',
-    brand_id: 'bean',
-    product_name: 'Latte',
-    sale_price: 350,
-    total: 350,
-    payment_reference: 'pm',
-    expires_on: '2027-01-01',
-    message: '',
-    receivers: [{}],
-  };
-  events.given(
-    'transaction-t1',
-    { type: 'GiftsPurchased', data: bought },
-    { type: 'PaymentCharged', data: { amount: 350, provider: 'p', charge_id: 'c' } },
-  );
+  events.given('transaction-t1', giftsPurchased(), {
+    type: 'PaymentCharged',
+    data: { amount: 350, provider: 'p', charge_id: 'c' },
+  });
   const document = {
     transaction_id: 't1',
     index: 0,

@@ -6,29 +6,20 @@ import * as assert from 'uvu/assert';
 import { deferred } from '../../../src/lib/async/deferred.js';
 import type { Records } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { acquireLease, type Lease, LEASE_MS, type LeaseOptions } from '../../../src/runtime/coordination/lease.js';
+import { acquireLease, type Lease, LEASE_MS } from '../../../src/runtime/coordination/lease.js';
 import { processLife } from '../../../src/runtime/coordination/processLife.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
-import { silent } from '../../support/fixtures/projecting.js';
+import { leaseOptions, TTL } from '../../support/fixtures/leaseOptions.js';
 import { FOR_EVER_MS, until } from '../../support/assertions/until.js';
 import { inVirtualTime } from '../../simulation/world/virtualTime.js';
 
-const TTL = 120;
 /** Time of a lease that runs out in no test, in ms. */
 const LONG = FOR_EVER_MS;
 const test = suite('lease');
 const timed = inVirtualTime(test);
 
-const options = (holder: string, more: Partial<LeaseOptions> = {}): LeaseOptions => ({
-  holder,
-  signal: new AbortController().signal,
-  logger: silent,
-  ttlMs: TTL,
-  ...more,
-});
-
 async function acquire(records: Records, holder: string, ttlMs = TTL): Promise<Lease> {
-  const lease = await acquireLease(records, 'work', options(holder, { ttlMs }));
+  const lease = await acquireLease(records, 'work', leaseOptions(holder, { ttlMs }));
   if (lease === undefined) throw new Error('not acquired');
   return lease;
 }
@@ -293,12 +284,12 @@ timed('waiting ends with the signal', async () => {
   const records = memoryRecords(Date.now);
   const held = await acquire(records, 'a');
   const stop = new AbortController();
-  const waiting = acquireLease(records, 'work', options('b', { signal: stop.signal }));
+  const waiting = acquireLease(records, 'work', leaseOptions('b', { signal: stop.signal }));
   setTimeout(() => {
     stop.abort();
   }, 10);
   assert.is(await waiting, undefined);
-  assert.is(await acquireLease(records, 'work', options('b', { signal: AbortSignal.abort() })), undefined);
+  assert.is(await acquireLease(records, 'work', leaseOptions('b', { signal: AbortSignal.abort() })), undefined);
   await held.release();
 });
 

@@ -21,9 +21,8 @@ import { workByLease } from '../../../src/runtime/coordination/workByLease.js';
 import { inVirtualTime } from '../../simulation/world/virtualTime.js';
 import { rejects } from '../../support/assertions/rejects.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
-import { silent } from '../../support/fixtures/projecting.js';
+import { leaseOptions, TTL } from '../../support/fixtures/leaseOptions.js';
 
-const TTL = 120;
 /** Longest lease here: it is renewed once a second. */
 const LONG = 4 * LEASE_MS;
 const KEY = 'lease/work';
@@ -32,15 +31,8 @@ const life = processLife();
 const test = suite('lease: races and records');
 const timed = inVirtualTime(test);
 
-const options = (holder: string, more: Partial<LeaseOptions> = {}): LeaseOptions => ({
-  holder,
-  signal: new AbortController().signal,
-  logger: silent,
-  ttlMs: TTL,
-  ...more,
-});
 async function acquire(records: Records, holder: string, more: Partial<LeaseOptions> = {}): Promise<Lease> {
-  const lease = await acquireLease(records, 'work', options(holder, more));
+  const lease = await acquireLease(records, 'work', leaseOptions(holder, more));
   if (lease === undefined) throw new Error('not acquired');
   return lease;
 }
@@ -218,7 +210,7 @@ timed('a standby tells of each renewal by another process, and of each outage on
   const waiting = acquireLease(
     records,
     'work',
-    options('b', {
+    leaseOptions('b', {
       signal: stop.signal,
       logger,
       onHeld: (holder) => holders.push(holder),
@@ -262,21 +254,21 @@ timed('a standby logs an outage that was there before it, and nothing where ther
 
 timed('a lease is seized, or its living holder is named', async () => {
   const records = breakable(memoryRecords(Date.now));
-  const lease = await seizeLease(records, 'work', options('a'));
+  const lease = await seizeLease(records, 'work', leaseOptions('a'));
   assert.is(lease?.held, true);
-  const refused = await rejects(seizeLease(records, 'work', options('b')), LeaseHeldError, /held by a/);
+  const refused = await rejects(seizeLease(records, 'work', leaseOptions('b')), LeaseHeldError, /held by a/);
   assert.is(refused.holder, 'a');
-  assert.is(await seizeLease(records, 'work', options('b', { signal: AbortSignal.abort() })), undefined);
+  assert.is(await seizeLease(records, 'work', leaseOptions('b', { signal: AbortSignal.abort() })), undefined);
   const stop = new AbortController();
-  const stopped = seizeLease(records, 'work', options('b', { signal: stop.signal }));
+  const stopped = seizeLease(records, 'work', leaseOptions('b', { signal: stop.signal }));
   await Promise.resolve();
   stop.abort();
   assert.is(await stopped, undefined);
   records.down = true;
-  await rejects(seizeLease(records, 'work', options('b')), UnavailableError, /cut off/);
+  await rejects(seizeLease(records, 'work', leaseOptions('b')), UnavailableError, /cut off/);
   records.down = false;
   await lease?.release();
-  const next = await seizeLease(records, 'work', options('b'));
+  const next = await seizeLease(records, 'work', leaseOptions('b'));
   assert.is(next?.fence, 2);
   await next?.release();
 });
@@ -318,7 +310,7 @@ timed('work starts again under each new lease, until the signal', async () => {
   const records = memoryRecords(Date.now);
   const stop = new AbortController();
   const fences: number[] = [];
-  const working = workByLease(records, 'work', options('a', { signal: stop.signal }), async (lease, signal) => {
+  const working = workByLease(records, 'work', leaseOptions('a', { signal: stop.signal }), async (lease, signal) => {
     fences.push(lease.fence);
     assert.not(signal.aborted);
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
@@ -331,21 +323,23 @@ timed('work starts again under each new lease, until the signal', async () => {
   await working;
   assert.equal(fences, [1, 8]);
   assert.is((await leaseState(records, 'work'))?.holder, null, 'released');
-  await workByLease(records, 'work', options('a', { signal: stop.signal }), () => Promise.reject(new Error('worked')));
+  await workByLease(records, 'work', leaseOptions('a', { signal: stop.signal }), () =>
+    Promise.reject(new Error('worked')),
+  );
 });
 
 timed('standing by ends with the signal, and an error of the work after the release', async () => {
   const records = memoryRecords(Date.now);
   const other = await acquire(records, 'b');
   const stop = new AbortController();
-  const standingBy = workByLease(records, 'work', options('a', { signal: stop.signal }), () =>
+  const standingBy = workByLease(records, 'work', leaseOptions('a', { signal: stop.signal }), () =>
     Promise.reject(new Error('worked')),
   );
   await sleep(TTL);
   stop.abort();
   await standingBy;
   await other.release();
-  const failing = workByLease(records, 'work', options('a'), () => Promise.reject(new Error('a fault')));
+  const failing = workByLease(records, 'work', leaseOptions('a'), () => Promise.reject(new Error('a fault')));
   await rejects(failing, Error, /a fault/);
   assert.is((await leaseState(records, 'work'))?.holder, null);
 });
