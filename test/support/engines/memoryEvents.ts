@@ -1,16 +1,17 @@
-/**
- * An event log in memory, for tests above the port. It keeps the port's guarantees of appends and reads; it does not
- * follow.
- */
+/** An event log in memory, for tests above the port. It keeps the port's guarantees of appends, reads and feeds. */
 import { randomUUID } from 'node:crypto';
 import { isPosition } from '../../../src/adapters/embedded/eventStore/log.js';
 import { matcherOf } from '../../../src/adapters/eventMatcher.js';
 import { type DomainEvent } from '../../../src/domain/decider.js';
 import {
   ConflictError,
+  type EventBatch,
+  type EventFilter,
   type EventStore,
   LogSealedError,
   type NewEvent,
+  type Position,
+  type ReadOptions,
   type RecordedEvent,
 } from '../../../src/ports/eventStore.js';
 
@@ -28,6 +29,8 @@ export interface MemoryEvents extends EventStore {
 export function memoryEvents(): MemoryEvents {
   const log: RecordedEvent[] = [];
   const revisions = new Map<string, number>();
+  /** What wakes the feeds that wait at the log's end. */
+  const waiting: (() => void)[] = [];
   let sealed = false;
   const store = (stream: string, events: readonly NewEvent[]): void => {
     for (const event of events) {
@@ -40,7 +43,23 @@ export function memoryEvents(): MemoryEvents {
         position: String(log.length + 1).padStart(16, '0'),
       });
     }
+    for (const wake of waiting.splice(0)) wake();
   };
+  const lastPosition = (): Position => log.at(-1)?.position ?? '';
+  /** The batches after a position up to the log's end, as it is when a batch is made. */
+  function* upToEnd(
+    after: Position,
+    filter: EventFilter,
+    { batchSize = 1_000, signal }: ReadOptions,
+  ): Generator<EventBatch, void> {
+    const matches = matcherOf(filter);
+    for (let read = after; signal?.aborted !== true && read < lastPosition();) {
+      const found = log.filter(({ position, stream, type }) => position > read && matches(stream, type));
+      const caughtUp = found.length <= batchSize;
+      read = caughtUp ? lastPosition() : (found[batchSize - 1] as RecordedEvent).position;
+      yield { events: found.slice(0, batchSize), position: read, caughtUp };
+    }
+  }
   const self: MemoryEvents = {
     logId: 'memory',
     engine: 'memory',
@@ -69,13 +88,21 @@ export function memoryEvents(): MemoryEvents {
     },
     read: async (stream, { from = 0, limit } = {}) =>
       log.filter((event) => event.stream === stream && event.revision >= from).slice(0, limit),
-    async *readAll(after = '', filter) {
-      const wanted = matcherOf(filter ?? {});
-      const events = log.filter(({ position, stream, type }) => position > after && wanted(stream, type));
-      if (log.length > 0) yield { events, position: String(log.length).padStart(16, '0'), caughtUp: true };
+    async *readAll(after, filter = {}, options = {}) {
+      yield* upToEnd(after ?? '', filter, options);
     },
-    follow() {
-      throw new Error('the log in memory does not follow');
+    async *follow(after, filter = {}, options = {}) {
+      const { signal, onTrouble } = options;
+      const aborted = new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve()));
+      for (let read = after ?? ''; signal?.aborted !== true;) {
+        for (const batch of upToEnd(read, filter, options)) {
+          read = batch.position;
+          yield batch;
+        }
+        if (read < lastPosition()) continue;
+        onTrouble?.(undefined);
+        await Promise.race([aborted, new Promise<void>((resolve) => waiting.push(resolve))]);
+      }
     },
     end: async () => log.at(-1)?.position,
     startOfLast: async (count) => log.at(-1 - count)?.position,
