@@ -2,6 +2,7 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { DomainEvent } from '../../../src/domain/decider.js';
+import { enterWorld, REAL_WORLD } from '../../../src/lib/world.js';
 import {
   type ProcessCheckpoint,
   processCheckpoints,
@@ -13,6 +14,9 @@ import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { silent } from '../../support/fixtures/projecting.js';
 
 const test = suite("the process managers' checkpoint");
+// A log that does not reach a position is looked at for some seconds.
+test.before(() => void enterWorld({ ...REAL_WORLD, after: (_ms, run) => REAL_WORLD.after(0, run) }));
+test.after(() => void enterWorld(REAL_WORLD));
 const going = new AbortController().signal;
 const at = (position: number): string => String(position).padStart(16, '0');
 const of = (type: string): DomainEvent => ({ type, data: {} });
