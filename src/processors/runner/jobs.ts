@@ -46,6 +46,8 @@ interface InHand {
   again: Job | undefined;
   /** Ends the pause before the next attempt; `undefined` while the job runs or is queued. */
   wake: (() => void) | undefined;
+  /** Whether the running attempt was woken: it may have looked before what it waits for was there. */
+  woken: boolean;
   /** Whether a failure of the job was logged. */
   logged: boolean;
 }
@@ -81,6 +83,7 @@ export interface JobRunner {
    * for the next. A job marked `once` is not repeated.
    */
   takeOn(job: Job): void;
+  /** Ends the pause of a job, or has the next attempt follow the running one without a pause. */
   wake(key: string): void;
   /**
    * The feed has shown this parking: the entity may be parked again. `name` undefined: not parked by a process manager.
@@ -113,12 +116,16 @@ export function jobRunner(deps: JobDeps): JobRunner {
         known.again = job;
         return known.wake?.();
       }
-      const own: InHand = { again: undefined, wake: undefined, logged: false };
+      const own: InHand = { again: undefined, wake: undefined, woken: false, logged: false };
       inHand.set(job.key, own);
       tally.takenOn(job.parkAs.step);
       return start(jobs, job, own);
     },
-    wake: (key) => inHand.get(key)?.wake?.(),
+    wake(key) {
+      const known = inHand.get(key);
+      if (known?.wake !== undefined) known.wake();
+      else if (known !== undefined) known.woken = true;
+    },
     parkingSeen: (name, entity) => void (name !== undefined && parkedHere.delete(parkedId(name, entity))),
     async stop() {
       for (const endWait of waits) endWait();
@@ -134,6 +141,7 @@ function start(jobs: Jobs, job: Job, own: InHand): void {
 function attempt(jobs: Jobs, job: Job, own: InHand, number: number, failing: Failing): void {
   own.again = undefined;
   poolOf(jobs, job.pool).add(job.transactionId, async () => {
+    own.woken = false;
     const ended = await outcomeOf(jobs, job, own, number, failing);
     if (ended === 'stopped') return;
     const { next } = ended;
@@ -153,6 +161,7 @@ function attempt(jobs: Jobs, job: Job, own: InHand, number: number, failing: Fai
       jobs.waits.delete(endWait);
       attempt(jobs, own.again ?? job, own, number + 1, next);
     };
+    if (own.woken) own.wake();
     return undefined;
   });
 }

@@ -14,6 +14,6 @@ export interface StepDeps {
   readonly writer: Writer;
   /** Throws once this process may no longer act. */
   readonly mayAct: () => void;
-  /** Ends the pause of the job with this key, so that its next attempt starts. */
+  /** Starts the next attempt of the job with this key without a pause, also where the present one fails only later. */
   readonly wake: (key: string) => void;
 }

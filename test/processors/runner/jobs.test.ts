@@ -275,6 +275,18 @@ test('starts the next attempt at once when it is woken or asked for again', asyn
   assert.equal(logged, ['first 1', 'first 2', 'second 3', 'second done']);
 });
 
+test('starts the next attempt at once where it is woken while the present one runs', async () => {
+  const { runner, job, logged, stopping } = working(async (attempt) => {
+    if (attempt === 1) runner.wake('refund/r');
+    if (attempt < 4) throw new RemoteError('what it waits for was not there');
+  });
+  runner.takeOn(job('first'));
+  await settled();
+  assert.equal(logged, ['first 1', 'first 2'], 'the second was not woken');
+  stopping.abort();
+  await runner.stop();
+});
+
 test('parks once until the feed shows it, and says once that it failed', async () => {
   const { runner, job, logged, lines } = working(async () => {
     throw new GiveUpError('refused');

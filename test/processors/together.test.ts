@@ -1,0 +1,355 @@
+/** The process managers together, on a log in memory and a worker that the test answers for. */
+import pino from 'pino';
+import * as assert from 'uvu/assert';
+import { giftStream } from '../../src/domain/gift/events.js';
+import { notificationStream } from '../../src/domain/notification.js';
+import type { ParkedWork } from '../../src/domain/parked.js';
+import { transactionStream } from '../../src/domain/purchase/events.js';
+import { enterWorld, REAL_WORLD } from '../../src/lib/world.js';
+import type { Bus } from '../../src/ports/bus.js';
+import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
+import type { Contact } from '../../src/processors/notification/address.js';
+import { isSettled, type ProcessorDeps, runProcessors } from '../../src/processors/managers.js';
+import type { Processors } from '../../src/processors/runner/run.js';
+import { rejects } from '../support/assertions/rejects.js';
+import { until } from '../support/assertions/until.js';
+import { memoryRecords } from '../support/engines/memoryRecords.js';
+import { SUBJECTS } from '../support/providers/subjects.js';
+import { type Bought, logSuite, type TestLog } from '../support/service/testLog.js';
+
+const test = logSuite('process managers together');
+const running = new Set<Processors>();
+test.after.each(async () => {
+  await Promise.all([...running].map((one) => one.close()));
+  running.clear();
+  enterWorld(REAL_WORLD);
+});
+
+const person = (name: string, device_tokens: readonly string[] = []): Contact => ({
+  name,
+  phone_number: '+447700900001',
+  device_tokens,
+  locale: null,
+});
+const ANSWERS: Readonly<Record<string, object>> = {
+  [SUBJECTS.charge]: { outcome: 'charged', provider: 'p', charge_id: 'ch_1', simulated: false },
+  [SUBJECTS.send]: { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false },
+  [SUBJECTS.refund]: { outcome: 'refunded', provider: 'p', refund_ref: 're_1', simulated: false },
+};
+
+interface Work extends Processors {
+  /** What was asked for on the bus. */
+  readonly requested: (readonly [subject: string, message: Readonly<Record<string, unknown>>])[];
+  /** Waits until the log holds so many events of these types. @returns them */
+  events(count: number, ...types: string[]): Promise<readonly RecordedEvent[]>;
+  /** Waits until nothing is open any more. */
+  idle(): Promise<void>;
+}
+
+/** Starts process managers that repeat nothing by themselves. `answers`: other ones than usual, by subject. */
+function work(
+  log: TestLog,
+  answers: Readonly<Record<string, object | (() => Promise<object>)>> = {},
+  more: Partial<ProcessorDeps> = {},
+): Work {
+  const requested: [string, Readonly<Record<string, unknown>>][] = [];
+  const processors = runProcessors({
+    events: log.events,
+    records: memoryRecords(Date.now),
+    bus: {
+      request: async (subject: string, message: Readonly<Record<string, unknown>>) => {
+        requested.push([subject, message]);
+        const answer = answers[subject] ?? ANSWERS[subject];
+        return typeof answer === 'function' ? (answer as () => Promise<object>)() : answer;
+      },
+    } as unknown as Bus,
+    logger: pino({ level: 'silent' }),
+    paymentMethod: async () => ({ kind: 'card', prepaid: false, customer: null }),
+    contact: async (id) => (id === 'buyer' ? person('Ann') : id === 'bea' ? person('Bea', ['d']) : undefined),
+    numberOf: async () => '+447700900002',
+    openText: async (message) => message,
+    launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
+    retryPolicy: { retryMs: 60_000, retryAtMostMs: 60_000, attempts: 1 },
+    ...more,
+  });
+  running.add(processors);
+  const events: Work['events'] = async (count, ...types) => {
+    await until(async () => (await log.all(...types)).length >= count, `${count} of ${types.join()}`);
+    return log.all(...types);
+  };
+  const idle = (): Promise<void> =>
+    until(async () => {
+      const { position, open, steps } = processors.status();
+      const inHand = [...steps.values()].some(({ inFlight }) => inFlight > 0);
+      return position === (await log.events.end()) && open === 0 && !inHand;
+    });
+  return { ...processors, requested, events, idle };
+}
+
+const sent = ({ requested }: Work): unknown[] =>
+  requested.filter(([subject]) => subject === SUBJECTS.send).map(([, { channel, to }]) => [channel, to]);
+/** Paid for, without its gifts. */
+async function charged(log: TestLog, receivers: readonly object[]): Promise<Bought & { readonly stream: string }> {
+  const bought = await log.buy(receivers);
+  const stream = transactionStream(bought.transactionId);
+  await log.append(stream, 'PaymentCharged', { amount: 250 * receivers.length, provider: 'p', charge_id: 'ch_1' });
+  return { ...bought, stream };
+}
+const issue = (log: TestLog, { transactionId, giftIds }: Bought, index: number, receiver: object = {}): Promise<void> =>
+  log.append(giftStream(giftIds[index] ?? ''), 'GiftIssued', {
+    transaction_id: transactionId,
+    index,
+    receiver,
+    purchased_at: '2026-01-01T00:00:00.000Z',
+    expires_on: '2099-01-01',
+  });
+const parkings = async (log: TestLog): Promise<unknown[]> =>
+  (await log.all('WorkParked')).map(({ stream, data }) => {
+    const { entity, step, times } = data as ParkedWork;
+    return [stream, entity, step, times];
+  });
+
+test('charges, issues and notifies, and is idle then', async ({ log }) => {
+  const one = work(log);
+  const { transactionId, giftIds } = await log.buy([{ user_id: 'bea' }, { phone_id: 'p' }, { user_id: 'nobody' }, {}]);
+  await one.events(3, 'NotificationSent', 'NotificationFailed');
+  await one.idle();
+  assert.equal(await log.types(transactionStream(transactionId)), [
+    'GiftsPurchased',
+    'ChargeStarted',
+    'PaymentCharged',
+  ]);
+  const types = await Promise.all(
+    giftIds.map(async (id) => [await log.types(giftStream(id)), (await log.types(notificationStream(id))).at(-1)]),
+  );
+  assert.equal(types, [
+    [['GiftIssued'], 'NotificationSent'],
+    [['GiftIssued'], 'NotificationSent'],
+    [['GiftIssued'], 'NotificationFailed'],
+    [['GiftIssued'], undefined],
+  ]);
+  assert.equal(new Set(sent(one).map(String)), new Set(['push,d', 'sms,+447700900002']));
+  assert.equal([...one.status().steps.keys()].toSorted(), ['charge', 'issue', 'notify']);
+  const [issued] = await log.all('GiftIssued');
+  assert.match(issued?.metadata.commandId ?? '', /^issue-/);
+  assert.is(issued?.metadata.causationId, (await log.all('PaymentCharged'))[0]?.id);
+});
+
+test('reads a purchase, and the name of its buyer, once for all its gifts', async ({ log }) => {
+  let now = 1_000;
+  enterWorld({ ...REAL_WORLD, ticks: () => now });
+  const read: unknown[] = [];
+  const names: string[] = [];
+  const events: EventStore = {
+    ...log.events,
+    read: async (stream, options) => {
+      if (stream.startsWith('transaction-')) read.push(options?.limit);
+      return log.events.read(stream, options);
+    },
+  };
+  const contact = async (id: string): Promise<Contact | undefined> => (names.push(id), undefined);
+  const one = work(log, {}, { events, contact, leaseMs: 600_000 });
+  await log.buy(Array.from({ length: 30 }, () => ({ phone_id: 'p' })));
+  await one.events(30, 'NotificationSent');
+  assert.equal([read.filter((limit) => limit === 1), names], [[1], ['buyer']]);
+  now = 10_999;
+  await log.buy([{ phone_id: 'p' }]);
+  await one.events(31, 'NotificationSent');
+  assert.equal(names, ['buyer']);
+  now = 11_001;
+  await log.buy([{ phone_id: 'p' }]);
+  await one.events(32, 'NotificationSent');
+  assert.equal(names, ['buyer', 'buyer'], 'a person may have been erased since');
+  assert.equal(
+    one.requested.filter(([subject]) => subject === SUBJECTS.send).map(([, message]) => message['sender_name'])[0],
+    '',
+    'nobody is known by that id',
+  );
+});
+
+test('issues the gifts of a charge that was parked once its answer comes', async ({ log }) => {
+  const one = work(log, { [SUBJECTS.charge]: { outcome: 'impossible', cause: 'not here' } });
+  const { transactionId, giftIds } = await log.buy([{}, {}, {}]);
+  await one.events(1, 'WorkParked');
+  await one.idle();
+  assert.equal(await parkings(log), [['parked-purchase', transactionId, 'charge', 1]]);
+  await issue(log, { transactionId, giftIds }, 1);
+  await log.append(transactionStream(transactionId), 'PaymentCharged', { amount: 750, provider: 'p', charge_id: 'ch' });
+  await one.events(3, 'GiftIssued');
+  await one.idle();
+  for (const id of giftIds) assert.equal(await log.types(giftStream(id)), ['GiftIssued']);
+});
+
+test('asks for a charge again that support retries, and parks it again', async ({ log }) => {
+  const one = work(log, { [SUBJECTS.charge]: { outcome: 'impossible', cause: 'not here' } });
+  const { transactionId } = await log.buy([{}]);
+  for (const times of [1, 2, 3]) {
+    await one.events(times, 'WorkParked');
+    await one.idle();
+    const retried = { entity: transactionId, transaction_id: transactionId, step: 'charge', times, reason: 'r' };
+    if (times < 3) await log.append('parked-purchase', 'WorkRetried', retried);
+  }
+  assert.equal(
+    await parkings(log),
+    [1, 2, 3].map((times) => ['parked-purchase', transactionId, 'charge', times]),
+  );
+  assert.is(one.requested.length, 3);
+});
+
+test('holds no gift up by one that can not be issued, and issues that on a retry', async ({ log }) => {
+  const { transactionId, giftIds, stream } = await charged(log, [{}, {}, { phone_id: 'p' }]);
+  const [first = ''] = giftIds;
+  let broken = true;
+  const events: EventStore = {
+    ...log.events,
+    append: async (to, ...rest) => {
+      if (broken && to === giftStream(first)) throw new TypeError('unwritable');
+      return log.events.append(to, ...rest);
+    },
+  };
+  const one = work(log, {}, { events });
+  await one.events(1, 'WorkParked');
+  await one.events(1, 'NotificationSent');
+  await one.idle();
+  assert.equal(await parkings(log), [['parked-purchase', transactionId, 'issue', 1]]);
+  assert.is((await log.all('GiftIssued')).length, 2);
+  const work_ = {
+    name: 'purchase',
+    work: { entity: transactionId, transaction_id: transactionId, step: 'issue' },
+  } as const;
+  assert.is(await isSettled(log.events, work_), false);
+  broken = false;
+  const retried = { ...work_.work, times: 1, reason: 'r' };
+  await log.append('parked-purchase', 'WorkRetried', retried);
+  await one.events(3, 'GiftIssued');
+  await one.idle();
+  assert.equal(
+    [await log.types(giftStream(first)), await log.types(stream)],
+    [['GiftIssued'], ['GiftsPurchased', 'PaymentCharged']],
+  );
+  assert.is(await isSettled(log.events, work_), true);
+  // Nothing is left to do for another retry.
+  await log.append('parked-purchase', 'WorkRetried', retried);
+  await one.idle();
+  assert.equal([(await log.all('GiftIssued')).length, one.status().steps.get('issue')?.inFlight], [3, 0]);
+});
+
+test('ends a retried purchase that is declined meanwhile', async ({ log }) => {
+  const { transactionId } = await log.buy([{}]);
+  const stream = transactionStream(transactionId);
+  const parked = { entity: transactionId, transaction_id: transactionId, step: 'charge' };
+  await log.append('parked-purchase', 'WorkParked', { ...parked, cause: 'x', event_id: 'e', times: 1 });
+  await log.append('parked-purchase', 'WorkRetried', { ...parked, times: 1, reason: 'r' });
+  await log.append(stream, 'PaymentDeclined', { provider: 'p', code: 'no' });
+  const one = work(log);
+  await one.idle();
+  assert.equal([one.requested, await log.types(stream)], [[], ['GiftsPurchased', 'PaymentDeclined']]);
+});
+
+test('notifies nobody of a gift that a refund is about to cancel, and the others once it has decided', async ({
+  log,
+}) => {
+  const bought = await charged(log, [{ phone_id: 'p' }, { phone_id: 'q' }, { phone_id: 'r' }]);
+  const [cancelled = '', redeemed = '', other = ''] = bought.giftIds;
+  for (const index of [0, 1, 2]) await issue(log, bought, index, { phone_id: `p${index}` });
+  const gift_ids = [cancelled, redeemed];
+  await log.append(bought.stream, 'RefundRequested', { refund_id: 'r1', gift_ids, voided: false, reason: 'x' });
+  let decide: () => void = () => undefined;
+  const deciding = new Promise<void>((resolve) => (decide = resolve));
+  const events: EventStore = {
+    ...log.events,
+    append: async (stream, made, expected) => {
+      if (made[0]?.type === 'RefundStarted') await deciding;
+      return log.events.append(stream, made, expected);
+    },
+  };
+  const one = work(log, {}, { events });
+  await one.events(1, 'NotificationSent');
+  await until(() => one.status().steps.get('notify')?.inFlight === 2);
+  assert.equal(await log.types(notificationStream(other)), ['NotificationStarted', 'NotificationSent']);
+  assert.is(sent(one).length, 1);
+  await log.append(giftStream(redeemed), 'GiftUnblocked', { transaction_id: bought.transactionId, cause: 'support' });
+  decide();
+  await one.events(2, 'NotificationFailed');
+  await one.idle();
+  assert.equal(
+    (await log.all('NotificationFailed')).map(({ data }) => (data as { readonly cause: string }).cause),
+    ['gift is cancelled', 'gift is cancelled'],
+  );
+  assert.equal(
+    [sent(one).length, (await log.types(bought.stream)).slice(2)],
+    [1, ['RefundRequested', 'RefundStarted', 'GiftsRefunded']],
+  );
+});
+
+test('parks a refund that is refused, tries it once for a retry, and ends one that is over', async ({ log }) => {
+  const refused = { outcome: 'refused', provider: 'p', code: 'no', simulated: false };
+  const bought = await charged(log, [{}]);
+  const one = work(log, { [SUBJECTS.refund]: refused, [SUBJECTS.lookUpRefund]: { outcome: 'never' } });
+  const request = { refund_id: 'r1', gift_ids: bought.giftIds, voided: false, reason: 'x' };
+  await log.append(bought.stream, 'RefundRequested', request);
+  for (const times of [1, 2]) {
+    await one.events(times, 'WorkParked');
+    await one.idle();
+    const retried = { entity: 'r1', transaction_id: bought.transactionId, step: 'refund', times, reason: 'r' };
+    if (times === 1) await log.append('parked-refund', 'WorkRetried', retried);
+  }
+  assert.equal(
+    await parkings(log),
+    [1, 2].map((times) => ['parked-refund', 'r1', 'refund', times]),
+  );
+  assert.equal(
+    one.requested.filter(([subject]) => subject === SUBJECTS.refund).map(([, message]) => message['attempt']),
+    [1, 2],
+  );
+  const done = { refund_id: 'r1', attempt: 2, gift_ids: bought.giftIds, amount: 250, provider: 'p', refund_ref: 're' };
+  await log.append(bought.stream, 'GiftsRefunded', done);
+  const again = { entity: 'r1', transaction_id: bought.transactionId, step: 'refund', times: 2, reason: 'r' };
+  await log.append('parked-refund', 'WorkRetried', again);
+  await one.idle();
+  assert.is((await log.all('WorkParked')).length, 2);
+});
+
+test('blocks and frees the gifts of a dispute, and parks money that no gift makes up for', async ({ log }) => {
+  const bought = await charged(log, [{}]);
+  const [gift = ''] = bought.giftIds;
+  const one = work(log);
+  await one.events(1, 'GiftIssued');
+  const dispute = { provider: 'p', dispute_id: 'dp' };
+  await log.append(bought.stream, 'DisputeOpened', { ...dispute, amount: 250, reason: 'fraudulent' });
+  await one.events(1, 'DisputeSettled');
+  await log.append(bought.stream, 'DisputeClosed', { ...dispute, outcome: 'won' });
+  await one.events(2, 'DisputeSettled');
+  await one.idle();
+  assert.equal(await log.types(giftStream(gift)), ['GiftIssued', 'GiftBlocked', 'GiftUnblocked']);
+  assert.equal(
+    (await log.all('DisputeSettled')).map(({ data }) => data),
+    [
+      { dispute_id: 'dp', blocked: true, gifts: 1 },
+      { dispute_id: 'dp', blocked: false, gifts: 0 },
+    ],
+  );
+  await log.append(bought.stream, 'RefundedAtProvider', { provider: 'p', charge_id: 'ch_1', amount: 300, total: 300 });
+  await one.events(1, 'WorkParked');
+  await one.idle();
+  assert.equal(await parkings(log), [['parked-refund', bought.transactionId, 'provider refund', 1]]);
+  assert.is((await log.types(giftStream(gift))).at(-1), 'GiftCancelled');
+});
+
+test('ends a retried dispute or notification that needs nothing any more', async ({ log }) => {
+  const bought = await charged(log, [{}]);
+  await issue(log, bought, 0);
+  const retried = { transaction_id: bought.transactionId, times: 1, reason: 'r' };
+  await log.append('parked-dispute', 'WorkRetried', { ...retried, entity: 'dp', step: 'dispute' });
+  await log.append('parked-notification', 'WorkRetried', { ...retried, entity: bought.giftIds[0], step: 'notify' });
+  const one = work(log);
+  await one.idle();
+  assert.equal([await log.all('WorkParked'), one.requested], [[], []]);
+  await rejects(
+    isSettled(log.events, { name: 'refund', work: { entity: 'e', transaction_id: 't', step: 'odd' } }),
+    Error,
+    /parked by refund under an unknown step, odd/,
+  );
+});
+
+test.run();
