@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
+import { eventLog } from './engines/eventLog.js';
 import { readStoreDisk } from './engines/readStore.js';
+import { recorder } from './model/history.js';
 
 const test = suite('simulation/interludes');
 
@@ -33,6 +35,57 @@ test('puts a read store back to what it held: documents, builds, checkpoints and
   assert.equal(documents.boundTo('another log'), 'a log');
   assert.equal(records.get('lease', 0)?.value, 'first');
   assert.equal(records.get('answer', 0), undefined);
+});
+
+test('copies a log: events, streams and positions, to which the one adds nothing of the other', () => {
+  const event = (id: string) => ({ id, type: 'Made', at: '2026-01-05T08:00:00.000Z', data: '{}', metadata: '{}' });
+  const log = eventLog('a log');
+  log.append('one', [event('1')], 'none');
+  const copy = log.copied();
+  log.append('one', [event('2')], 0);
+  copy.append('one', [event('3')], 0);
+  assert.deepEqual([log.logId, copy.logId], ['a log', 'a log']);
+  assert.deepEqual(
+    [log, copy].map(({ stored }) => stored.map(({ id, position }) => [id, Number(position)])),
+    [
+      [
+        ['1', 1],
+        ['2', 2],
+      ],
+      [
+        ['1', 1],
+        ['3', 2],
+      ],
+    ],
+  );
+});
+
+test('forgets what clients saw of a service that was put back, but not what may still have an effect', () => {
+  let now = 0;
+  const { send, history, forgetSince } = recorder(() => now);
+  const at = (ms: number): number => (now = ms);
+  const redeem = (gift: string) => send('till', { kind: 'redeem', gift, location: 'bean-soho' });
+  const answer = { status: 201, headers: {}, body: {} };
+  const [before, across, never] = [redeem('before'), redeem('across'), redeem('never')];
+  const feed = send('till', { kind: 'listEvents', after: undefined, limit: 5 });
+  at(10);
+  for (const one of [before, feed]) one(answer);
+  at(30);
+  const [lost, still] = [redeem('lost'), redeem('still open')];
+  send('till', { kind: 'getGift', gift: 'read' });
+  at(40);
+  for (const one of [across, lost]) one(answer);
+  forgetSince(20);
+  for (const one of [never, still]) one(answer);
+  assert.deepEqual(
+    history().map(({ operation, answered }) => ['gift' in operation ? operation.gift : '', answered === undefined]),
+    [
+      ['before', false],
+      ['across', true],
+      ['never', true],
+      ['still open', true],
+    ],
+  );
 });
 
 test.run();

@@ -101,10 +101,11 @@ export async function simulate({
     const actors = [crowd, operators, keyChange, ...(alone ? [] : [desks, bank, disputes, leavers])];
     const interlude = interludes ? drawnInterlude(cluster, forMs / 2) : undefined;
     await acting(cluster, { members, actors, forMs: forMs / 2 });
-    await interlude?.run({ members, crowd });
+    await interlude?.run({ members, crowd, subscriber, disputes });
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     // Else a purchase would wait until its buyer's time is over.
     bank.start(simulation.ms() + RECOVERY_MS);
+    const outward = (await interlude?.finish()) ?? [];
     await recover(cluster, members);
     await disputes.finish();
     const unfinished = [...(await keyChange.finish()), ...(await leavers.finish())];
@@ -125,6 +126,7 @@ export async function simulate({
       ...seen,
       ...histories,
       ...unfinished,
+      ...outward,
       ...(await checkErasure(cluster, leavers.erasedValues())),
       ...checkLog(cluster.log),
       ...checkMoney(cluster.log, cluster.ledger),

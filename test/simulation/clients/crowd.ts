@@ -22,6 +22,8 @@ export interface Crowd {
   start(untilMs: number): void;
   /** Forgets all idempotency keys: they are free again a day later. */
   forgetKeys(): void;
+  /** Forgets what a service does not know that was put back to a moment, ms since the epoch. */
+  forgetSince(moment: number): void;
   /** Repeats all writes of which nobody knows the outcome, and the latest of those that were answered. */
   takeUpAll(): Promise<void>;
   /** Reads all that the clients know, lists to their ends. Each request is repeated until it has an answer. */
@@ -92,6 +94,10 @@ export function openCrowd(simulation: Simulation, { members, clients }: CrowdOpt
       }
     },
     forgetKeys: choices.forgetKeys,
+    forgetSince(moment) {
+      record.forgetSince(moment);
+      choices.beginAgain(record.history());
+    },
     async takeUpAll() {
       for (const choice of [...choices.takeUpAll(), ...choices.repeats()]) await untilTold(choice);
     },

@@ -25,6 +25,11 @@ export interface Disputes {
   start(untilMs: number): void;
   /** Waits until the provider has reported everything. To be called once nothing fails any more. */
   finish(): Promise<void>;
+  /**
+   * Forgets disputes of which a part was reported to a service that was put back to this moment, ms since the epoch, and
+   * those of charges that the provider has no more.
+   */
+  forgetSince(moment: number): void;
   readonly made: readonly MadeDispute[];
 }
 
@@ -50,8 +55,10 @@ export function openDisputes(cluster: Cluster, members: readonly Member[], bough
   const client = openClient(simulation, { name: 'provider', members });
   const { chance, process } = client;
   const happensHere = chance.happens(PROBABILITY);
-  const made: MadeDispute[] = [];
-  const reported = new Set<string>();
+  let made: MadeDispute[] = [];
+  const disputed = new Set<string>();
+  /** Times of reports, by their ids. */
+  const reported = new Map<string, number>();
   let unreported = 0;
 
   async function deliver(id: string, type: 'created' | 'closed', of: MadeDispute, status: string): Promise<void> {
@@ -66,7 +73,7 @@ export function openDisputes(cluster: Cluster, members: readonly Member[], bough
     }
     simulation.marks.sometimes("a dispute's end is reported before its start", isEarly(type, of));
     simulation.marks.sometimes('a dispute is reported twice', reported.has(id));
-    reported.add(id);
+    if (!reported.has(id)) reported.set(id, simulation.now());
   }
 
   const isEarly = (type: string, { disputeId }: MadeDispute): boolean =>
@@ -91,10 +98,7 @@ export function openDisputes(cluster: Cluster, members: readonly Member[], bough
     // Wallets are no affair of the provider's.
     const charged = bookedBy({ stored: [] }, cluster.ledger).filter(
       ({ kind, pence, transaction }) =>
-        kind === 'charge' &&
-        pence > 0 &&
-        bought().includes(transaction) &&
-        !made.some((one) => one.transaction === transaction),
+        kind === 'charge' && pence > 0 && bought().includes(transaction) && !disputed.has(transaction),
     );
     if (charged.length === 0) return;
     const { transaction, pence } = chance.pick(charged);
@@ -102,13 +106,24 @@ export function openDisputes(cluster: Cluster, members: readonly Member[], bough
     const outcomes = ends[0] === 'lost' && chance.happens(APPEAL_SHARE) ? [...ends, 'won' as const] : ends;
     const one: MadeDispute = { transaction, disputeId: `dp_${transaction}`, pence, outcomes };
     made.push(one);
+    disputed.add(transaction);
     simulation.marks.sometimes('a charge is disputed');
     report(0, 'created', one, 'needs_response');
     outcomes.forEach((outcome, index) => report(index + 1, 'closed', one, outcome));
   }
 
   return {
-    made,
+    get made() {
+      return made;
+    },
+    forgetSince(moment) {
+      const charged = new Set(bookedBy({ stored: [] }, cluster.ledger).map(({ transaction }) => transaction));
+      made = made.filter(
+        ({ transaction, disputeId, outcomes }) =>
+          charged.has(transaction) &&
+          ['created', ...outcomes].every((_, number) => (reported.get(`evt_${disputeId}_${number}`) ?? 0) < moment),
+      );
+    },
     start(untilMs) {
       if (!happensHere) return;
       process.start('acting', async () => {

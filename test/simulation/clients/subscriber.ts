@@ -2,7 +2,7 @@
 import { randomUUID, sleep } from '../../../src/lib/world.js';
 import type { Finding } from '../model/finding.js';
 import { type Answer, field, listField, textField } from '../model/history.js';
-import type { Member } from '../service/member.js';
+import { type Member, SKEW_MS } from '../service/member.js';
 import type { Receivers } from '../service/receivers.js';
 import { perform } from '../world/simulatedWorld.js';
 import type { Simulation } from '../world/simulation.js';
@@ -13,6 +13,8 @@ export interface Subscriber {
   subscribe(): Promise<void>;
   /** Waits until all events of the feed have come, and reports those that have not, or in another order. */
   findings(): Promise<readonly Finding[]>;
+  /** Reads the feed from its beginning, and asks for what it lacks: the service was restored from a backup. */
+  forgetSince(): void;
 }
 
 const URL = 'https://receiver.example/hook';
@@ -33,8 +35,11 @@ interface FeedEvent {
 
 export function openSubscriber(simulation: Simulation, members: readonly Member[], receivers: Receivers): Subscriber {
   const client = openClient(simulation, { name: 'subscriber', members });
+  // The clocks of processes may be behind.
+  const began = new Date(simulation.now() - 2 * SKEW_MS).toISOString();
   let endpoint = '';
-  let since = '';
+  let since: string | undefined;
+  let restored = false;
 
   /** Asks until there is an answer. @throws Error for a refusal, which no repeat changes */
   async function ask(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> {
@@ -55,7 +60,8 @@ export function openSubscriber(simulation: Simulation, members: readonly Member[
   async function feed(): Promise<FeedEvent[]> {
     const events: FeedEvent[] = [];
     for (let after = since; ;) {
-      const { body } = await ask('GET', `/api/v2/events?limit=500&after=${encodeURIComponent(after)}`);
+      const from = after === undefined ? '' : `&after=${encodeURIComponent(after)}`;
+      const { body } = await ask('GET', `/api/v2/events?limit=500${from}`);
       for (const one of listField(body, 'data'))
         events.push({
           id: textField(one, 'id') ?? '',
@@ -96,8 +102,12 @@ export function openSubscriber(simulation: Simulation, members: readonly Member[
       await perform(simulation, client.process, 'subscribe', async () => {
         const { body } = await ask('POST', PATH, { url: URL });
         endpoint = textField(body, 'data', 'id') ?? '';
-        since = textField((await ask('GET', '/api/v2/events?after=end')).body, 'next') ?? '';
+        since = textField((await ask('GET', '/api/v2/events?after=end')).body, 'next');
       });
+    },
+    forgetSince() {
+      since = undefined;
+      restored = true;
     },
     async findings() {
       return perform(
@@ -107,13 +117,15 @@ export function openSubscriber(simulation: Simulation, members: readonly Member[
         async () => {
           const until = simulation.ms() + WITHIN_MS;
           let events = await feed();
+          if (restored) await ask('POST', `${PATH}/${endpoint}/recover`, { since: began });
           while (missing(events).length > 0 && simulation.ms() < until) {
             // Once an endpoint that failed answers, all that waits is due.
             await ask('POST', `${PATH}/${endpoint}/ping`);
             await sleep(PING_EVERY_MS);
             events = await feed();
           }
-          const [lost, moved] = [missing(events), disordered(events)];
+          // What is recovered may come after what has happened since.
+          const [lost, moved] = [missing(events), restored ? [] : disordered(events)];
           const shown = lost
             .slice(0, MOST_SHOWN)
             .map(({ type, position, subject }) => `${type} of ${subject} at ${position}`);

@@ -39,6 +39,8 @@ export interface EventLog {
   sealed(): boolean;
   /** Calls `grown` after each append, until the returned function is called. */
   watch(grown: () => void): () => void;
+  /** The log as it is, which grows no more with this one. */
+  copied(): EventLog;
 }
 
 export type Slice = Omit<EventBatch, 'events'> & { readonly events: readonly StoredEvent[] };
@@ -46,10 +48,15 @@ export type Slice = Omit<EventBatch, 'events'> & { readonly events: readonly Sto
 /** Events that one slice passes by at most. */
 const SCANNED = 5_000;
 
-export function eventLog(logId: string): EventLog {
-  const stored: StoredEvent[] = [];
+/** @param stored events that the log already has */
+export function eventLog(logId: string, stored: StoredEvent[] = []): EventLog {
   /** Indexes in `stored` of each stream's events. */
   const streams = new Map<string, number[]>();
+  for (const [index, { stream }] of stored.entries()) {
+    const indexes = streams.get(stream);
+    if (indexes === undefined) streams.set(stream, [index]);
+    else indexes.push(index);
+  }
   const watchers = new Set<() => void>();
   let isSealed = false;
 
@@ -115,6 +122,7 @@ export function eventLog(logId: string): EventLog {
       watchers.add(grown);
       return () => void watchers.delete(grown);
     },
+    copied: () => eventLog(logId, [...stored]),
   };
 }
 

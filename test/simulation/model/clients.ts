@@ -2,7 +2,7 @@
  * Seeded clients: they choose requests at random, mostly for a few gifts, so that requests for one gift meet. They know
  * only what they saw. Whatever transport sends the requests, the same random numbers and answers give the same choices.
  */
-import type { Observation } from './history.js';
+import type { History, Observation } from './history.js';
 import type { Claim, GiftPath, Operation, Purchase, Receiver, Redeem, Unredeem } from './operations.js';
 import type { Installation } from './installation.js';
 import { type Cast, type Choice, Known, type KnownGift, castOf } from './known.js';
@@ -39,6 +39,8 @@ export interface Clients {
   repeats(): Choice[];
   /** Forgets all idempotency keys: after a day they are free again (docs/api/conventions.md#idempotency-keys). */
   forgetKeys(): void;
+  /** Forgets all but what this history shows. */
+  beginAgain(history: History): void;
   /** Repeats of what nobody knows the outcome of, each once. */
   takeUpAll(): Choice[];
   /** Reads of all that the clients know, and the first pages of all lists (`readWhole`): for the end of a run. */
@@ -60,6 +62,7 @@ export function seededClients(options: ClientOptions): Clients {
     next: () => chooser.next(),
     learn: (observation) => chooser.known.learn(observation),
     forgetKeys: () => chooser.forgetKeys(),
+    beginAgain: (history) => chooser.beginAgain(history),
     repeats: () => chooser.repeats(),
     takeUpAll: () => chooser.takeUpAll(),
     readAll: () => chooser.readAll(),
@@ -68,7 +71,7 @@ export function seededClients(options: ClientOptions): Clients {
 }
 
 class Chooser {
-  readonly known = new Known();
+  known = new Known();
   private readonly cast: Cast;
   private readonly options: ClientOptions;
   private readonly buyers: readonly (readonly [string, string])[];
@@ -116,6 +119,11 @@ class Chooser {
   forgetKeys(): void {
     this.known.forgetKeys();
     this.era += 1;
+  }
+
+  beginAgain(history: History): void {
+    this.known = new Known();
+    for (const observation of history) this.known.learn(observation);
   }
 
   readAll(): Choice[] {

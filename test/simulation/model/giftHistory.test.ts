@@ -88,6 +88,13 @@ test('finds a second effect of a request of unknown outcome', () => {
   wrong([...history, seen('bob', redeem(), [50, 60], ALREADY)], /#3 .*redeem/);
 });
 
+test('explains the reversal of a redemption by an id that no answer has named, once', () => {
+  const made = lost('till', redeem({ key: 'k1' }), 20);
+  const reversal = seen('till', by.unredeem('r1'), [30, 40], by.reversed('r1', 25, 35));
+  explained(BOUGHT, made, reversal);
+  wrong([BOUGHT, made, reversal, seen('till', by.unredeem('r2'), [41, 50], by.reversed('r2', 25, 45))], /unredeem/);
+});
+
 const REVERSAL = seen('till', by.unredeem('r1'), [40, 50], by.reversed('r1', 25, 45));
 
 test('explains a reversal, and a redemption after it', () => {

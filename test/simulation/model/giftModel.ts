@@ -27,7 +27,7 @@ import {
   bodyOf,
   routeOf,
 } from './operations.js';
-import type { Expected, Pattern } from './pattern.js';
+import { bind, type Expected, type Pattern } from './pattern.js';
 import {
   CANCELLED,
   CANNOT_REDEEM,
@@ -107,7 +107,9 @@ export function apply(world: GiftWorld, state: GiftState, request: GiftRequest):
     case 'redeem':
       return once(state, request, () => redeem(world, state, user, operation));
     case 'unredeem':
-      return once(state, request, () => [unredeem(world, state, user, operation)]);
+      return once(state, request, () =>
+        nowNamed(state, operation).map((named) => unredeem(world, named, user, operation)),
+      );
     case 'claim':
       return once(state, request, () => [claim(world, state, user, operation)]);
     case 'makeVoucher':
@@ -171,6 +173,19 @@ function redeem(world: GiftWorld, state: GiftState, user: User, { location, key 
     { merchant: installation.locations.get(location) },
   );
   return [done(next, first(201, { data: shownRedemption(made, gift) }))];
+}
+
+/**
+ * The state, and those in which a redemption that no answer has named yet has the id that is requested: its client may
+ * know the id from an answer that proves nothing.
+ */
+function nowNamed(state: GiftState, { redemption }: Unredeem): GiftState[] {
+  if (redemption === 'latest' || redemption.startsWith('key:')) return [state];
+  if (state.redemptions.some(({ id }) => id === redemption)) return [state];
+  return [
+    state,
+    ...state.redemptions.flatMap(({ id }) => (id.startsWith('?') ? [bind(state, { [id]: redemption })] : [])),
+  ];
 }
 
 function unredeem(world: GiftWorld, state: GiftState, user: User, operation: Unredeem): Possible {

@@ -3,7 +3,7 @@
  * only, so nothing here knows how the service works.
  */
 
-import type { Operation } from './operations.js';
+import { isRead, type Operation } from './operations.js';
 
 /** An answer, read whole. Names of headers are in lower case. */
 export interface Answer {
@@ -51,26 +51,42 @@ export interface Recorder {
   send(client: string, operation: Operation): (answer: Answer | undefined) => Observation;
   /** All so far. A request without an answer yet has an unknown outcome. */
   history(): History;
+  /**
+   * Forgets what a service does not know that was put back to a moment: all that was answered since. Of a request that
+   * was sent before, or never answered, the outcome is then unknown. Pages of the event feed are forgotten, too: their
+   * positions are of the former log.
+   * @param moment ms, as `now`
+   */
+  forgetSince(moment: number): void;
 }
 
 /**
  * @param now the time in ms. Times of the history never repeat: what happens in the same ms is ordered by fractions.
  */
 export function recorder(now: () => number): Recorder {
-  const observations: Observation[] = [];
+  let observations: Observation[] = [];
   let last = 0;
   const time = (): number => (last = Math.max(now(), last + 0.001));
   return {
     send(client, operation) {
-      const index = observations.length;
+      const noted = observations;
+      const index = noted.length;
       const sent = time();
-      observations.push({ client, operation, sent, answered: undefined, answer: undefined });
+      noted.push({ client, operation, sent, answered: undefined, answer: undefined });
       return (answer) => {
         const answered = answer === undefined ? undefined : time();
-        return (observations[index] = { client, operation, sent, answered, answer });
+        return (noted[index] = { client, operation, sent, answered, answer });
       };
     },
     history: () => [...observations],
+    forgetSince(moment) {
+      observations = observations.flatMap((one) => {
+        if (one.operation.kind === 'listEvents') return [];
+        if (one.answered !== undefined && one.answered < moment) return [one];
+        if (isRead(one.operation) || (one.sent >= moment && one.answered !== undefined)) return [];
+        return [{ ...one, answered: undefined, answer: undefined }];
+      });
+    },
   };
 }
 

@@ -27,7 +27,8 @@ import { openReceivers, type Receivers } from './receivers.js';
 
 export interface Cluster {
   readonly simulation: Simulation;
-  readonly log: EventLog;
+  /** The log that processes start with. */
+  log: EventLog;
   readonly readStore: ReadStoreDisk;
   readonly keys: SubjectRows;
   readonly receivers: Receivers;
@@ -66,7 +67,6 @@ const SEAL_EVERY_MS = ['10000', '10000', '10000', '1000'] as const;
 export function openCluster(simulation: Simulation, settings: Readonly<Record<string, string>> = {}): Cluster {
   const chance = simulation.chance.stream('cluster');
   const key = (): string => chance.bytes(32).toString('hex');
-  const log = eventLog(chance.uuid());
   const [readStore, keys, ledger, router] = [readStoreDisk(), subjectRows(), recordRows(), busRouter()];
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-simulation-'));
   const disk = openDisk(treeDir({ dataDir }), simulation);
@@ -87,7 +87,7 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
   };
   const cluster: Cluster = {
     simulation,
-    log,
+    log: eventLog(chance.uuid()),
     readStore,
     keys,
     receivers: openReceivers(simulation),
@@ -101,7 +101,7 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     enginesOf(process, logger) {
       const link = (engine: string): Link => linkTo(engine, process, simulation);
       return {
-        events: openSimulatedEvents(log, link('events')),
+        events: openSimulatedEvents(cluster.log, link('events')),
         keys: openSimulatedKeys(keys, link('keys')),
         store: cluster.leases.storeOf(process.name, openSimulatedReadStore(readStore, link('documents'))),
         bus: cluster.leases.busOf(

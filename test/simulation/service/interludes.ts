@@ -1,9 +1,13 @@
 /** What happens once in the middle of some runs, while no process runs. */
 import type { Crowd } from '../clients/crowd.js';
+import type { Disputes } from '../clients/disputes.js';
+import type { Subscriber } from '../clients/subscriber.js';
+import type { Finding } from '../model/finding.js';
 import type { Chance } from '../world/chance.js';
 import { LATE } from '../world/link.js';
 import type { Cluster } from './cluster.js';
 import type { Member } from './member.js';
+import { restore, type RestoredLog } from './restore.js';
 
 const DAY_MS = 24 * 3_600_000;
 const MOST_DAYS = 3;
@@ -20,7 +24,15 @@ interface Interlude {
   /** Changes what the engines have stored. */
   change?(cluster: Cluster, chance: Chance): void;
   /** Copies what engines have stored, at a moment before. @returns puts it back */
-  copied?(cluster: Cluster): () => void;
+  copied?(cluster: Cluster, chance: Chance): () => Promise<RestoredLog | void>;
+}
+
+/** Who notes what the service does. */
+interface Witnesses {
+  readonly members: readonly Member[];
+  readonly crowd: Crowd;
+  readonly subscriber: Subscriber;
+  readonly disputes: Disputes;
 }
 
 const INTERLUDES: readonly Interlude[] = [
@@ -40,9 +52,18 @@ const INTERLUDES: readonly Interlude[] = [
     rest: () => REST_MS,
     copied({ readStore: { documents, records } }) {
       const putBack = [documents.copied(), records.copied()];
-      return () => {
+      return async () => {
         for (const one of putBack) one();
       };
+    },
+  },
+  {
+    name: 'the log is restored from a backup',
+    probability: 0.15,
+    rest: () => REST_MS,
+    copied(cluster, chance) {
+      const backedUp = cluster.log.copied();
+      return async () => restore(cluster, backedUp, chance);
     },
   },
   {
@@ -61,7 +82,9 @@ export const INTERLUDE_NAMES: readonly string[] = INTERLUDES.map(({ name }) => n
 export interface DrawnInterlude {
   readonly name: string;
   /** Ends all processes, lets it happen, and starts them again. */
-  run(of: { readonly members: readonly Member[]; readonly crowd: Crowd }): Promise<void>;
+  run(of: Witnesses): Promise<void>;
+  /** Waits for what is done about it later. @returns what must not have been */
+  finish(): Promise<readonly Finding[]>;
 }
 
 /**
@@ -74,27 +97,35 @@ export function drawnInterlude(cluster: Cluster, withinMs: number): DrawnInterlu
   let drawn = chance.random();
   const happening = INTERLUDES.find(({ probability }) => (drawn -= probability) < 0);
   if (happening === undefined) return undefined;
-  let putBack: (() => void) | undefined;
+  let copy: { readonly at: number; readonly putBack: () => Promise<RestoredLog | void> } | undefined;
+  let restored: RestoredLog | undefined;
   if (happening.copied !== undefined)
     simulation.schedule({
       owner: simulation.neutral,
       inMs: chance.between(0, withinMs),
       kind: 'backup',
       text: happening.name,
-      run: () => void (putBack = happening.copied?.(cluster)),
+      run() {
+        const putBack = happening.copied?.(cluster, chance);
+        if (putBack !== undefined) copy = { at: simulation.now(), putBack };
+      },
     });
   return {
     name: happening.name,
-    async run({ members, crowd }) {
+    async run({ members, crowd, subscriber, disputes }) {
       simulation.marks.sometimes(happening.name);
       const ms = happening.rest(chance);
       for (const member of members) member.restAndRestart(ms);
       await simulation.run(simulation.ms() + ms / 2);
       happening.change?.(cluster, chance);
-      putBack?.();
+      restored = (await copy?.putBack()) ?? undefined;
+      if (copy !== undefined && restored !== undefined)
+        for (const one of [crowd, subscriber, disputes]) one.forgetSince(copy.at);
       await simulation.run(simulation.ms() + ms / 2);
       await simulation.run(simulation.ms() + READY_MS, () => members.every((member) => member.started()));
       crowd.forgetKeys();
+      restored?.resumeLater();
     },
+    finish: async () => restored?.finish() ?? [],
   };
 }

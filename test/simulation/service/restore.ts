@@ -1,0 +1,133 @@
+/** The log is lost, and restored from a backup of it (docs/deployment.md#backup-and-restore). */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { idOf } from '../../../src/domain/streamName.js';
+import { currentTime } from '../../../src/lib/clock.js';
+import { randomUUID, sleep } from '../../../src/lib/world.js';
+import type { ChargeReply, RefundReply } from '../../../src/messages/payments.js';
+import { backupLog } from '../../../src/ops/backup/backupLog.js';
+import { restoreLog } from '../../../src/ops/backup/restoreLog.js';
+import { changeOutwardWork, outwardState } from '../../../src/ops/outward/outwardWork.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { CHARGE_PREFIX, REFUND_PREFIX } from '../../../src/providers/payments/simulated.js';
+import { entriesOf } from '../checks/money.js';
+import { type EventLog, eventLog } from '../engines/eventLog.js';
+import { openSimulatedEvents } from '../engines/eventStore.js';
+import type { Finding } from '../model/finding.js';
+import type { Chance } from '../world/chance.js';
+import { IMMEDIATE, linkTo } from '../world/link.js';
+import { startProcess } from '../world/simulatedProcess.js';
+import { perform } from '../world/simulatedWorld.js';
+import type { Cluster } from './cluster.js';
+
+const OPERATOR = { user: 'cli:operator' };
+const REASON = 'the machine is lost';
+/** Virtual ms for which the restored log is held. */
+const HOLD = { least: 0, most: 20_000 };
+const RETRY_MS = 500;
+const WITHIN_MS = 300_000;
+
+/** A restored log, which does no outward work until it is resumed. */
+export interface RestoredLog {
+  /** Resumes outward work after a while. To be called once the processes have started. */
+  resumeLater(): void;
+  /** Waits until it is resumed. @returns outward work that was done before */
+  finish(): Promise<readonly Finding[]>;
+}
+
+/**
+ * Makes a log of its own id from a backup, and takes it as the cluster's, with an empty read store. The key store is the
+ * one of now. Payments are reconciled with the provider: it retains nothing that the log no longer knows the cause of.
+ * To be called while no process runs.
+ * @param backedUp the log at the moment of the backup
+ */
+export async function restore(cluster: Cluster, backedUp: EventLog, chance: Chance): Promise<RestoredLog> {
+  const { simulation, log: lost, readStore, receivers, ledger } = cluster;
+  const operator = startProcess(simulation, { name: 'restorer' });
+  await perform(simulation, operator, 'restore the log', async () => {
+    const restored = eventLog(randomUUID());
+    const path = join(cluster.config('api').dataDir, 'backup');
+    const backup = await backupLog(openSimulatedEvents(backedUp, IMMEDIATE), {
+      path,
+      hashKeyCheck: null,
+      now: currentTime(),
+    });
+    const target = openSimulatedEvents(restored, IMMEDIATE);
+    await restoreLog(target, { path, backup, by: OPERATOR, reason: REASON, now: currentTime() });
+    rmSync(path);
+    cluster.log = restored;
+  });
+  readStore.documents.clear();
+  readStore.records.clear();
+  reconcile(cluster);
+  const counts = (): string => `${ledger.texts().length} entries, ${receivers.received.length} deliveries`;
+  const before = counts();
+  /** Otherwise nobody can have charged, sent or delivered anything for the backup's log. */
+  const waits = backedUp.stored.some(({ type }) => type === 'OutwardWorkStarted');
+  const findings: Finding[] = [];
+  let resumption: Promise<void> | undefined;
+
+  async function resume(): Promise<void> {
+    await sleep(chance.between(HOLD.least, HOLD.most));
+    const events = openSimulatedEvents(cluster.log, linkTo('events', operator, simulation));
+    const context = { commandId: randomUUID(), correlationId: randomUUID(), by: OPERATOR, now: currentTime() };
+    for (;;)
+      try {
+        const done = counts();
+        const { held } = await outwardState(events);
+        if (waits && done !== before)
+          findings.push({
+            rule: 'outward work',
+            text: `${before} when the log was restored, ${done} before it was resumed`,
+          });
+        if (held !== undefined) simulation.marks.sometimes('a restored log is resumed');
+        await changeOutwardWork(events, 'resumed', REASON, context);
+        return;
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) throw error;
+        await sleep(RETRY_MS);
+      }
+  }
+
+  /** Persons whom the lost log shows as erased, and the restored one does not. */
+  function undoneErasures(): Finding[] {
+    const again = erasedIn(cluster.log);
+    const known = erasedIn(backedUp);
+    const since = erasedIn(lost).filter((stream) => !known.includes(stream));
+    if (since.length > 0) simulation.marks.sometimes('a restored log knows nothing of an erasure');
+    return since
+      .filter((stream) => !again.includes(stream))
+      .map((stream) => ({ rule: 'erasure', text: `${stream} was erased, and is not in the restored log` }));
+  }
+
+  return {
+    resumeLater() {
+      operator.start('resume', async () => (resumption = resume()));
+    },
+    async finish() {
+      await perform(simulation, operator, 'wait for the resumption', async () => resumption, WITHIN_MS);
+      return [...findings, ...undoneErasures()];
+    },
+  };
+}
+
+/** Takes from the provider what was requested of it for purchases and refunds that the log no longer knows. */
+function reconcile({ log: { stored }, ledger }: Cluster): void {
+  const causes = new Set(
+    stored.flatMap(({ stream, type, data }) => {
+      if (type === 'GiftsPurchased') return [CHARGE_PREFIX + idOf(stream)];
+      if (type !== 'RefundRequested' && type !== 'RefundStarted') return [];
+      const { refund_id: id, attempt = 1 } = JSON.parse(data) as {
+        readonly refund_id: string;
+        readonly attempt?: number;
+      };
+      return [`${REFUND_PREFIX}${id}/${attempt}`];
+    }),
+  );
+  for (const prefix of [CHARGE_PREFIX, REFUND_PREFIX])
+    for (const [rest] of entriesOf<ChargeReply | RefundReply>(ledger, prefix))
+      if (!causes.has(prefix + rest)) ledger.delete(prefix + rest, undefined, 0);
+}
+
+const erasedIn = ({ stored }: EventLog): string[] =>
+  stored.flatMap(({ type, stream }) => (type === 'PersonErased' ? [stream] : []));
