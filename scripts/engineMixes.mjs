@@ -25,7 +25,7 @@ const ON_PAIRS =
 
 /** What a test of these shows is decided above the ports, whose own suites hold the rest. */
 const ABOVE_PORTS =
-  /^(api\/(bodies|callers|crashPoints|errorField|fuzz|hostile|limits|nulls|openapi|privacy|sandbox\/clock|tillProtocol|pipeline\/(compression|errors)|webhooks\/|webhookEndpoints\/webhookEndpoints|gifts\/launchPage|ops\/(frame|gifts|manyActions|redemptions|staffClients|supportActions)\.)|cli\/(audit|developers|gifts|history|many|owner|parked)|deploy\/|service\/erasedMemory)/;
+  /^(console\/|api\/(bodies|callers|crashPoints|errorField|fuzz|hostile|limits|nulls|openapi|privacy|sandbox\/clock|tillProtocol|pipeline\/(compression|errors)|webhooks\/|webhookEndpoints\/webhookEndpoints|gifts\/launchPage|ops\/(frame|gifts|manyActions|redemptions|staffClients|supportActions)\.)|cli\/(audit|developers|gifts|history|many|owner|parked)|deploy\/|service\/erasedMemory)/;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };
