@@ -4,8 +4,9 @@
  * that no test notices is listed, and makes the exit code 1, unless test/mutation/explained.txt says why none can: a
  * line `FILE MUTATOR: ORIGINAL → REPLACEMENT # reason`, as it is listed. Tests that start processes or threads notice
  * nothing in these. With `--seeds N`, seeds 1 to N of the simulation then run against what the tests let live. With
- * `--sample M` M mutants are drawn, the same ones in each run: tests and seeds run against each of them, so that also
- * the share is known that seeds alone kill. First run `npm ci --prefix test/mutation`.
+ * `--sample M` M mutants are drawn, the same ones in each run, others with another `--draw TEXT`: tests and seeds run
+ * against each of them, so that also the share is known that seeds alone kill. First run
+ * `npm ci --prefix test/mutation`.
  */
 import { fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -24,6 +25,7 @@ const { values, positionals } = parseArgs({
     tests: { type: 'string', multiple: true },
     seeds: { type: 'string', default: '0' },
     sample: { type: 'string' },
+    draw: { type: 'string', default: '' },
   },
 });
 const SOURCES = positionals.length > 0 ? positionals : ['src/domain'];
@@ -174,11 +176,11 @@ function describe({ fileName, location: { start }, mutatorName, replacement }) {
   return `${fileName} ${mutatorName}: ${original} → ${oneLine(replacement)}`;
 }
 
-/** So many of the mutants, the same ones in each run. */
+/** So many of the mutants, the same ones in each run with the same `--draw`. */
 function sampleOf(mutants, size) {
   const order = (mutant) =>
     createHash('sha256')
-      .update(`${describe(mutant)} ${mutant.location.start.line} ${mutant.location.start.column}`)
+      .update(`${values.draw}${describe(mutant)} ${mutant.location.start.line} ${mutant.location.start.column}`)
       .digest('hex');
   const drawn = mutants
     .map((mutant) => ({ mutant, at: order(mutant) }))

@@ -15,7 +15,7 @@ export interface ProcessCheckpoint {
 /** The stored position, as it is; `undefined` where none is stored for this log. @throws UnavailableError */
 export async function storedProcessPosition(records: Records, logId: string): Promise<unknown> {
   const stored = (await records.get<Partial<ProcessCheckpoint>>(PROCESS_CHECKPOINT))?.value;
-  return stored?.logId === logId ? stored?.position : undefined;
+  return stored?.logId === logId ? stored.position : undefined;
 }
 
 interface CheckpointOptions {

@@ -117,6 +117,34 @@ test('waits until the charge is recorded', async ({ log }) => {
   assert.equal([(await log.types(stream)).length, await cancelled(log), await log.all('GiftBlocked')], [3, 0, []]);
 });
 
+test('has the event that asked for it as its cause, or the retry of what was answered before', async ({ log }) => {
+  const bought = await refundedMoney(log);
+  const [used = ''] = bought.giftIds;
+  await redeemed(log, bought);
+  await rejects(settle(log, bought), GiveUpError, /no unredeemed gift/);
+  await log.append(`gift-${used}`, 'GiftUnredeemed', { redemption_id: 'r' });
+  await settle(log, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
+  const again = (await log.all('GiftCancelled', 'ProviderRefundSettled')).slice(1);
+  assert.equal(
+    again.map(({ type, metadata }) => [type, metadata.causationId, metadata.correlationId]),
+    ['GiftCancelled', 'ProviderRefundSettled'].map((type) => [type, RETRIED.id, log.correlationId]),
+  );
+  const disputed = { provider: 'p', dispute_id: 'dp_1', amount: 250, reason: 'fraudulent' };
+  await log.append(`transaction-${bought.transactionId}`, 'DisputeOpened', disputed);
+  await settle(log, bought, disputeKey('dp_1'), { retried: RETRIED });
+  const [opened] = await log.all('DisputeOpened');
+  for (const { metadata } of await log.all('GiftBlocked', 'DisputeSettled'))
+    assert.is(metadata.causationId, opened?.id);
+});
+
+test('fails for what names a purchase that is not there', async ({ log }) => {
+  const disputed = { provider: 'p', dispute_id: 'dp_1', amount: 250, reason: 'fraudulent' };
+  const nowhere = { transactionId: 'nowhere', giftIds: [] };
+  await rejects(settle(log, nowhere, disputeKey('dp_1')), Error, /a transaction that is not there/);
+  await log.append('transaction-nowhere', 'DisputeOpened', disputed);
+  await rejects(settle(log, nowhere, disputeKey('dp_1')), Error, /a transaction that is not there/);
+});
+
 test('parks a shortfall only where it is found, left open or retried', async ({ log }) => {
   const bought = await refundedMoney(log);
   await redeemed(log, bought);

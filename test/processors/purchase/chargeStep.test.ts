@@ -203,6 +203,19 @@ test('records the start with its payer, then the answer of a worker that got the
   );
 });
 
+test('waits for a worker for as long as it may take', async ({ log }) => {
+  const waited: unknown[] = [];
+  const bus = {
+    request: async (_subject: string, _message: object, options: object) => {
+      waited.push(options);
+      return CHARGED;
+    },
+  } as unknown as ChargeDeps['bus'];
+  const purchase = await bought(log);
+  await purchase.charge(true, { bus, retryPolicy: { ...RETRY_POLICY, answerMs: 1_234 } });
+  assert.equal(waited, [{ timeoutMs: 1_234 }]);
+});
+
 test('reads nothing first where no earlier attempt is known', async ({ log }) => {
   const purchase = await bought(log);
   const events = { ...log.events, read: async () => Promise.reject(new TypeError('it is read')) };

@@ -7,8 +7,10 @@ import {
   type ProcessCheckpoint,
   processCheckpoints,
   PROCESS_CHECKPOINT,
+  storedProcessPosition,
 } from '../../../src/processors/runner/checkpoint.js';
 import { FEED_TYPES } from '../../../src/processors/managers.js';
+import { shownPosition } from '../../../src/ports/storedPosition.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { silent } from '../../support/fixtures/projecting.js';
@@ -101,15 +103,61 @@ test('counts as absent, with a line in the log, where no event of the log can st
     assert.is(await checkpoints.last(going), undefined, JSON.stringify(position));
     assert.is(lines.length, 1, JSON.stringify(position));
     assert.match(lines[0]!, /the stored position .*: it counts as absent/);
+    assert.is((JSON.parse(lines[0]!) as { checkpoint: string }).checkpoint, shownPosition(position));
     await checkpoints.save(at(4));
     assert.is(await after('A').last(going), at(4), 'the next one takes its place');
   }
 });
 
-test('that can not be kept stops nothing', async () => {
+/** Reads batches of an engine: their positions, and the position of an event where there is one. */
+async function looking(
+  batches: readonly (readonly [position: number, event?: number])[],
+): Promise<{ readonly found: unknown; readonly read: number; readonly lines: readonly string[] }> {
+  const { records, events, ...options } = await left(['A', 'A', 'A', 'A'], ['A']);
+  const lines: string[] = [];
+  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+  let read = 0;
+  events.readAll = async function* (after, filter, given) {
+    assert.equal([after, filter, given], [undefined, { types: ['New'] }, { batchSize: 1, signal: going }]);
+    for (const [position, event] of batches) {
+      read++;
+      const one = event === undefined ? [] : [{ ...events.log[0]!, type: 'New', position: at(event) }];
+      yield { events: one, position: at(position), caughtUp: false };
+    }
+  };
+  const found = await processCheckpoints({ ...options, records, events, logger, types: ['A', 'New'] }).last(going);
+  return { found, read, lines };
+}
+
+test('looks for events of new types no further than where it is, and says so', async () => {
+  const { found, read, lines } = await looking([[2], [3], [4, 4]]);
+  assert.equal([found, read], [at(3), 2]);
+  assert.equal(
+    lines.map((line) => JSON.parse(line) as { msg: string; types: string[] }).map(({ msg, types }) => [msg, types]),
+    [['process managers: looking for events of types that are new to them', ['New']]],
+  );
+  assert.is((await looking([[2], [3, 3]])).found, undefined, 'one is exactly there');
+  assert.is((await looking([[4, 4]])).found, at(3));
+  assert.is((await looking([])).found, at(3), 'an engine finds nothing');
+});
+
+test('is shown as it is stored for this log', async () => {
+  const { records } = await left([], undefined);
+  const shown = async (): Promise<unknown> => storedProcessPosition(records, 'memory');
+  assert.is(await shown(), undefined);
+  await records.put(PROCESS_CHECKPOINT, { logId: 'memory', position: at(7) });
+  assert.is(await shown(), at(7));
+  await records.put(PROCESS_CHECKPOINT, { logId: 'another', position: at(7) });
+  assert.is(await shown(), undefined);
+});
+
+test('that can not be kept stops nothing, and is logged', async () => {
   const { records, ...options } = await left([], undefined);
+  const lines: string[] = [];
+  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
   const failing = { ...records, put: async () => Promise.reject(new Error('no')) };
-  await processCheckpoints({ ...options, records: failing, types: FEED_TYPES }).save(at(1));
+  await processCheckpoints({ ...options, logger, records: failing, types: FEED_TYPES }).save(at(1));
+  assert.match(lines.join(), /"message":"no".*checkpoint not saved/);
 });
 
 test.run();

@@ -253,6 +253,31 @@ test('closes a reopened purchase with nothing left to do, a declined one without
   assert.equal([open.size(), open.timesParked('purchase', 'a')], [0, 0]);
 });
 
+test('opens nothing again of a history that lacks the purchase', () => {
+  const open = openWork('0000');
+  open.apply(charged('a'));
+  open.startReading('a');
+  assert.equal([open.reopen('a', [charged('a')]), open.size(), open.reopening('a')], [[], 0, undefined]);
+});
+
+test('hands the trace of an event on to the work that it asks for', () => {
+  const open = openWork('0000');
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  const traced = bought('a', {});
+  const plain = bought('b', {});
+  open.apply({ ...traced, metadata: { ...traced.metadata, traceparent } });
+  open.apply(plain);
+  const { id, at, revision, metadata } = traced;
+  const { correlationId } = metadata;
+  assert.equal(open.purchase('a')?.last, { id, at, revision, correlationId, traceparent });
+  assert.equal(open.purchase('b')?.last, { id: plain.id, at: plain.at, revision, correlationId });
+});
+
+test('knows the managers only that are listed', () => {
+  const other = { resume: () => [] };
+  assert.throws(() => openAll(MANAGERS, undefined).state(other, 'a'), /a process manager that is not listed/);
+});
+
 test('a charge that comes after its purchase was parked opens it again', () => {
   const open = openWork('0000');
   assert.equal(open.apply(charged('a')), [{ do: 'reopen', instance: 'a' }]);
@@ -403,6 +428,10 @@ test('holds notifications back until a refund has decided or is parked', () => {
     ],
   );
   assert.equal([open.isUndecided('g3'), open.isUndecided('unknown')], [false, false]);
+  step('RefundRequested', 'r4', 'g3');
+  step('RefundRequested', 'r5', 'g3');
+  step('NothingRefunded', 'r4');
+  assert.is(open.isUndecided('g3'), true, 'the other refund has not decided');
 });
 
 test.run();

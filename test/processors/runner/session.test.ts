@@ -274,6 +274,20 @@ test('reads the history of what is opened again in its order, up to where it beg
   await session.end();
 });
 
+test('parks what was parked and is asked for by another event', async ({ log }) => {
+  const session = work(log, [doors(async () => Promise.reject(new GiveUpError('the door is stuck')))]);
+  for (const count of [1, 2]) {
+    await ring(log, 'a');
+    await until(async () => (await log.all('WorkParked')).length === count);
+    await session.folded();
+  }
+  assert.equal(
+    (await log.all('WorkParked')).map(({ data }) => (data as ParkedWork).times),
+    [1, 1],
+  );
+  await session.end();
+});
+
 test('parks what can not be opened again under the step that it was parked in', async ({ log }) => {
   let reads = 0;
   const history: NonNullable<Doors['history']> = async () => {
@@ -309,10 +323,14 @@ test('parks what can not be opened again under the step that it was parked in', 
 });
 
 test('parks what a manager opens again that has no history to read', async ({ log }) => {
-  const session = work(log, [doors(async () => undefined)]);
+  const { ends, ...manager } = doors(async () => undefined);
+  assert.ok(ends !== undefined);
+  const session = work(log, [manager]);
   await retry(log, 'a');
   await until(async () => (await log.all('WorkParked')).length === 1);
   assert.match(JSON.stringify((await log.all('WorkParked'))[0]?.data), /opened again without a history/);
+  await session.folded();
+  assert.is(session.status().open, 1, 'without an end that it knows of');
   await session.end();
 });
 
