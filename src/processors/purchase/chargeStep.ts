@@ -97,13 +97,12 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
       throw notYet(deps, state.authentication);
     answer ??=
       state.authentication === undefined
-        ? await ask(deps, state, method, { commandId, cause: last })
+        ? await ask(deps, state, state.chargeStartedAt, method, { commandId, cause: last })
         : await askForBuyer(deps, id, state.authentication);
     if (answer.outcome === 'authentication') {
       const { provider, payment_id, action, simulated } = answer;
       const until = new Date(deps.now() + deps.retryPolicy.authenticationMs).toISOString();
-      const [required] = requireAuthentication(state, { provider, payment_id, action, until });
-      if (required !== undefined)
+      for (const required of requireAuthentication(state, { provider, payment_id, action, until }))
         await writer.append(stream, required, last.revision, { commandId, cause: last, simulated });
       at = await read(deps.events, stream);
       continue;
@@ -118,7 +117,7 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
       return;
     at = await read(deps.events, stream);
   }
-  throw new ConflictError(stream, at.last?.revision ?? 'none', at.last?.revision ?? -1);
+  throw new ConflictError(stream, 'any', -1);
 }
 
 async function read(events: EventStore, stream: string): Promise<ChargeStatus> {
@@ -181,13 +180,13 @@ async function methodOf({ paymentMethod }: ChargeDeps, { purchase }: MadePurchas
 async function ask(
   deps: ChargeDeps,
   state: MadePurchase,
+  started_at: string,
   seen: Method | undefined,
   reason: Reason,
 ): Promise<ChargeReply | AuthenticationReply> {
   const {
     purchase: { transaction_id, total, payment_reference },
     purchasedAt,
-    chargeStartedAt,
     chargeBy,
   } = state;
   const method = async (): Promise<Method> => seen ?? methodOf(deps, state);
@@ -203,17 +202,12 @@ async function ask(
 
   // The first request is in the future by this clock: it was set back and doesn't tell the request's age. A charge
   // that the provider has forgotten would be made twice.
-  const setBack =
-    chargeStartedAt !== undefined && total > 0 && Date.parse(chargeStartedAt) - deps.now() > CLOCK_SLACK_MS;
+  const setBack = total > 0 && Date.parse(started_at) - deps.now() > CLOCK_SLACK_MS;
   const lookUp = () => askWorker(deps, PAYMENT_REQUESTS.lookUpCharge, { transaction_id, payment_id: null });
   // No provider has a record of a free purchase, so it may be requested twice.
-  if (
-    chargeStartedAt !== undefined &&
-    !setBack &&
-    (total === 0 || deps.now() - Date.parse(chargeStartedAt) < deps.retryPolicy.askAgainMs)
-  ) {
+  if (!setBack && (total === 0 || deps.now() - Date.parse(started_at) < deps.retryPolicy.askAgainMs)) {
     // A log that was lost may have charged the purchase, under a key that the provider has forgotten.
-    if (total > 0 && Date.parse(chargeStartedAt) - Date.parse(purchasedAt) >= deps.retryPolicy.askAgainMs) {
+    if (total > 0 && Date.parse(started_at) - Date.parse(purchasedAt) >= deps.retryPolicy.askAgainMs) {
       const before = await lookUp();
       if (before.outcome !== 'unknown') return before;
     }
@@ -222,7 +216,7 @@ async function ask(
       amount: total,
       payment_reference,
       customer: (await method()).customer,
-      started_at: chargeStartedAt,
+      started_at,
     };
     return askWorker(deps, PAYMENT_REQUESTS.charge, request);
   }

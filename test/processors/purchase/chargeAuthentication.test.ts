@@ -55,6 +55,19 @@ test('asks for the charge once though another process records first that it wait
   assert.is((await log.all('PaymentAuthenticationRequired')).length, 1);
 });
 
+test('records that it waits though another event is appended while the worker answers', async ({ log }) => {
+  const purchase: Charging = await bought(log, {
+    answer: async () => {
+      const disputed = { provider: 'p', dispute_id: 'dp_1', amount: 250, reason: 'fraudulent' };
+      await log.append(purchase.stream, 'DisputeOpened', disputed);
+      return WAITING;
+    },
+  });
+  await rejects(purchase.charge(true), NotYetError, /has not proved/);
+  assert.equal(subjects(purchase), [SUBJECTS.charge]);
+  assert.is((await log.types(purchase.stream)).at(-1), 'PaymentAuthenticationRequired');
+});
+
 test('records the answer where the buyer was declared charged while the worker answered', async ({ log }) => {
   const purchase: Charging = await bought(log, {
     answer: async () => {

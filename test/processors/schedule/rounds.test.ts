@@ -221,6 +221,7 @@ test('changes no gift once another process has the work', async ({ log }) => {
   const mayAct = (): void => {
     throw new NotOursError('passed on');
   };
+  await rounds(log, { pages: [[due]], mayAct }).expiry('2098-06-01T00:00:00.000Z', going);
   for (const one of [due, { id: `gift/${giftId}`, giftId }]) {
     const { expiry } = rounds(log, { pages: [[one]], mayAct });
     await rejects(expiry(NEAR, going), NotOursError, /passed on/);
