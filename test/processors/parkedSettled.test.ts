@@ -73,8 +73,10 @@ test('settles a notification once no receiver is left to notify', async () => {
 });
 
 test('a refund: once the money is back, or none is to go back; one that is refused waits', async () => {
+  assert.is(await settled(memoryEvents(), 'refund', 'r'), false, 'nothing is known of it');
   const { events, transaction } = bought();
   transaction('PaymentCharged', charge);
+  assert.is(await settled(events, 'refund', 'r'), false);
   transaction('RefundRequested', { refund_id: 'r', gift_ids: [one], voided: false, reason: 'x' });
   assert.is(await settled(events, 'refund', 'r'), false);
   transaction('RefundStarted', {

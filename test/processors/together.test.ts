@@ -6,23 +6,27 @@ import { notificationStream } from '../../src/domain/notification.js';
 import type { ParkedWork } from '../../src/domain/parked.js';
 import { transactionStream } from '../../src/domain/purchase/events.js';
 import { enterWorld, REAL_WORLD } from '../../src/lib/world.js';
-import type { Bus } from '../../src/ports/bus.js';
+import type { DomainEvent } from '../../src/domain/decider.js';
+import { type Bus, RemoteError } from '../../src/ports/bus.js';
 import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
 import type { Contact } from '../../src/processors/notification/address.js';
 import { isSettled, type ProcessorDeps, runProcessors } from '../../src/processors/managers.js';
 import type { Processors } from '../../src/processors/runner/run.js';
 import { rejects } from '../support/assertions/rejects.js';
 import { until } from '../support/assertions/until.js';
+import type { MemoryEvents } from '../support/engines/memoryEvents.js';
 import { memoryRecords } from '../support/engines/memoryRecords.js';
 import { SUBJECTS } from '../support/providers/subjects.js';
 import { type Bought, logSuite, type TestLog } from '../support/service/testLog.js';
 
 const test = logSuite('process managers together');
 const running = new Set<Processors>();
+const failures: unknown[] = [];
 test.after.each(async () => {
   await Promise.all([...running].map((one) => one.close()));
   running.clear();
   enterWorld(REAL_WORLD);
+  assert.equal(failures.splice(0), [], 'the process managers have never failed themselves');
 });
 
 const person = (name: string, device_tokens: readonly string[] = []): Contact => ({
@@ -63,7 +67,10 @@ function work(
         return typeof answer === 'function' ? (answer as () => Promise<object>)() : answer;
       },
     } as unknown as Bus,
-    logger: pino({ level: 'silent' }),
+    logger: pino(
+      { level: 'info' },
+      { write: (line: string) => void (line.includes('starting again') && failures.push(line)) },
+    ),
     paymentMethod: async () => ({ kind: 'card', prepaid: false, customer: null }),
     contact: async (id) => (id === 'buyer' ? person('Ann') : id === 'bea' ? person('Bea', ['d']) : undefined),
     numberOf: async () => '+447700900002',
@@ -165,6 +172,63 @@ test('reads a purchase, and the name of its buyer, once for all its gifts', asyn
     '',
     'nobody is known by that id',
   );
+});
+
+test('charges a new purchase without reading it first', async ({ log }) => {
+  const read: string[] = [];
+  const events: EventStore = {
+    ...log.events,
+    read: async (stream, options) => (read.push(stream), log.events.read(stream, options)),
+  };
+  const one = work(log, {}, { events });
+  await log.buy([{}]);
+  await one.events(1, 'GiftIssued');
+  await one.idle();
+  read.length = 0;
+  await log.buy([{}]);
+  await one.events(2, 'GiftIssued');
+  await one.idle();
+  assert.equal(read, []);
+});
+
+test('does nothing for a purchase that is over in the batch that shows it', async ({ log }) => {
+  const one = work(log);
+  await log.buy([{}]);
+  await one.events(1, 'GiftIssued');
+  await one.idle();
+  const { given } = log.events as MemoryEvents;
+  const [first] = await log.all('GiftsPurchased');
+  const buy = (id: string): DomainEvent => ({ type: 'GiftsPurchased', data: { ...first?.data, transaction_id: id } });
+  given('transaction-declined', buy('declined'), { type: 'PaymentDeclined', data: { provider: 'p', code: 'no' } });
+  await one.idle();
+  given('transaction-issued', buy('issued'));
+  given('transaction-issued', { type: 'PaymentCharged', data: { amount: 250, provider: 'p', charge_id: 'ch' } });
+  const refund = { refund_id: 'r', gift_ids: [], voided: false, reason: 'x' };
+  given('transaction-issued', { type: 'RefundRequested', data: refund });
+  given('transaction-issued', { type: 'NothingRefunded', data: { refund_id: 'r', kept: {} } });
+  given('gift-issued', { type: 'GiftIssued', data: { transaction_id: 'issued', index: 0, receiver: {} } });
+  await one.idle();
+  assert.equal([one.requested.length, (await log.all('GiftIssued', 'ChargeStarted')).length], [1, 3]);
+  assert.equal(
+    [...one.status().steps.values()].map(({ failed }) => failed),
+    [0, 0],
+  );
+});
+
+test('asks for nothing again of a purchase that was declined while it waited', async ({ log }) => {
+  const bus = {
+    async request() {
+      const [bought] = await log.all('GiftsPurchased');
+      await log.append(bought?.stream ?? '', 'PaymentDeclined', { provider: 'p', code: 'no' });
+      await until(async () => one.status().position === (await log.events.end()));
+      throw new RemoteError('the answer is lost');
+    },
+  } as unknown as Bus;
+  const one: Work = work(log, {}, { bus, retryPolicy: { retryMs: 1, retryAtMostMs: 1 } });
+  await log.buy([{}]);
+  await until(() => one.status().steps.get('charge')?.failed === 1);
+  await one.idle();
+  assert.equal(one.status().steps.get('charge'), { inFlight: 0, failed: 1, parked: 0 });
 });
 
 test('issues the gifts of a charge that was parked once its answer comes', async ({ log }) => {

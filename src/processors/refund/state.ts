@@ -53,7 +53,7 @@ function next(state: RefundWork | undefined, event: RefundTrigger, instance: str
     case 'RefundRefused':
       // The job that requested the refund continues. Without one (no request, or parked before the provider's answer) a
       // job starts here. A refused refund is open until it is parked for a person.
-      return state === undefined ? opened : { state: { transactionId, last: cause, ...retriedOf(state) }, intents: [] };
+      return state === undefined ? opened : { state: { transactionId, last: cause }, intents: [] };
     case 'RefundFailed':
       // The refund had ended: a new job reports the failure and is parked.
       return opened;
@@ -67,8 +67,6 @@ function next(state: RefundWork | undefined, event: RefundTrigger, instance: str
       return event satisfies never;
   }
 }
-
-const retriedOf = ({ retried }: RefundWork): Pick<RefundWork, 'retried'> => (retried === undefined ? {} : { retried });
 
 /** Intents that wake the gifts' notifications once the refund has decided, or is parked. */
 export function releases(state: RefundWork | undefined, instance: string): readonly RefundIntent[] {

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { refundMoney, type RefundMoneyDeps } from '../../../src/processors/refund/refundMoney.js';
+import { refundMoney, type RefundMoneyDeps, wasMadeConcurrently } from '../../../src/processors/refund/refundMoney.js';
 import { GiveUpError } from '../../../src/processors/runner/retry.js';
 import type { WalletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import type { RefundRequest } from '../../../src/messages/payments.js';
@@ -96,6 +96,28 @@ test('looks first on a repeat, and asks for nothing refunded by hand meanwhile',
       byHand.requested.map((one) => (one as [string])[0]),
       [SUBJECTS.lookUpRefund],
     );
+  }
+});
+
+test('knows by a look-up under the next attempt whether money went back since a refusal', async () => {
+  const answers = [
+    { outcome: 'refunded', provider: 'stripe', refund_ref: 're_1', simulated: false },
+    { outcome: 'never', others: 1 },
+    { outcome: 'never', others: 0 },
+    { outcome: 'never' },
+    { outcome: 'refused', provider: 'stripe', code: 'x', simulated: false },
+  ];
+  const made: boolean[] = [];
+  for (const answer of answers) {
+    const { deps, requested } = depsWith(answer);
+    made.push(await wasMadeConcurrently(deps, request({ attempt: 2 })));
+    const { refund_id, provider, charge_id, started_at } = request({});
+    assert.equal(requested, [[SUBJECTS.lookUpRefund, { refund_id, attempt: 3, provider, charge_id, started_at }]]);
+  }
+  assert.equal(made, [true, true, false, false, false]);
+  for (const provider of ['wallet', 'invoice']) {
+    const { deps, requested } = depsWith({ outcome: 'never', others: 1 });
+    assert.equal([await wasMadeConcurrently(deps, request({ provider })), requested], [false, []]);
   }
 });
 

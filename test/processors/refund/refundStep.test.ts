@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import type { Bus } from '../../../src/ports/bus.js';
-import type { RecordedEvent } from '../../../src/ports/eventStore.js';
+import { ConflictError, type RecordedEvent } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { NotOursError } from '../../../src/runtime/coordination/lease.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
@@ -122,6 +122,7 @@ test('gives back what was cancelled only, and says why the rest was not', async 
       kept: { redeemed: [used], code_out: [out], disputed: [disputed] },
     },
   );
+  for (const id of [used, out, disputed]) assert.is((await log.types(giftStream(id))).length, 2, 'it is not touched');
 });
 
 test('refunds nothing where no gift can be cancelled', async ({ log }) => {
@@ -162,6 +163,72 @@ test('looks it up first where the request is so old that a lost log may have mad
   const refunding = await requested(log, { at: hoursAgo(30), answers: [REFUNDED] });
   await refunding.run();
   assert.equal(refunding.asked, [LOOK_UP]);
+});
+
+test('has its own request as the cause, whatever else is refunded', async ({ log }) => {
+  const refunding = await requested(log, { receivers: [{}, {}] });
+  const other = { refund_id: 'other', gift_ids: [], voided: false, reason: 'x' };
+  await log.append(refunding.stream, 'RefundRequested', other);
+  await refunding.run();
+  const request = (await log.all('RefundRequested')).find(({ data }) => (data as typeof other).refund_id === 'r');
+  const [started] = await log.all('RefundStarted');
+  assert.equal([started?.metadata.causationId, started?.metadata.commandId], [request?.id, 'refund-r']);
+});
+
+test('looks a refund up first from the hour at which a provider has forgotten an older one', async ({ log }) => {
+  const at = '2026-05-01T00:00:00.000Z';
+  const asked: string[][] = [];
+  for (const ms of [20 * 3_600_000 - 1, 20 * 3_600_000]) {
+    const refunding = await requested(log, { at });
+    await refunding.run({ now: () => Date.parse(at) + ms });
+    asked.push([...refunding.asked]);
+  }
+  assert.equal(asked, [[REFUND], [LOOK_UP]]);
+});
+
+/** A refund whose first attempt was started so many hours ago. */
+async function startedBefore(log: TestLog, hours: number, answers: readonly object[]): Promise<Refunding> {
+  const refunding = await requested(log, { at: hoursAgo(hours), answers });
+  const attempt = { refund_id: 'r', attempt: 1, gift_ids: refunding.giftIds, kept: {}, amount: 250 };
+  const by = { provider: 'p', charge_id: 'ch_1', payment_reference: 'pm_card_visa' };
+  await log.append(refunding.stream, 'RefundStarted', { ...attempt, ...by }, hoursAgo(hours));
+  return refunding;
+}
+
+test('looks the attempt after one that was never made up, too', async ({ log }) => {
+  const refunding = await startedBefore(log, 30, [NEVER, NEVER, REFUNDED]);
+  await refunding.run();
+  assert.equal(refunding.asked, [LOOK_UP, `${SUBJECTS.lookUpRefund} 2`, `${SUBJECTS.refund} 2`]);
+});
+
+test('looks up first what support retries after a provider may have forgotten it', async ({ log }) => {
+  const refunding = await startedBefore(log, 30, [NEVER, NEVER, REFUNDED]);
+  await log.append(refunding.stream, 'RefundRefused', { refund_id: 'r', attempt: 1, code: 'x' }, hoursAgo(29));
+  const refusal = (await refunding.story()).at(-1) as RecordedEvent;
+  await refunding.run({}, { at: refusal.position, cause: causeOf(refusal) });
+  assert.equal(refunding.asked.slice(1), [`${SUBJECTS.lookUpRefund} 2`, `${SUBJECTS.refund} 2`]);
+});
+
+test('starts no further attempt of one that was never made where money went back by hand', async ({ log }) => {
+  const refunding = await startedBefore(log, 30, [NEVER]);
+  const reported = { provider: 'p', charge_id: 'ch_1', amount: 250, total: 250 };
+  await log.append(refunding.stream, 'RefundedAtProvider', reported);
+  await rejects(refunding.run(), GiveUpError, /given back at p itself/);
+  assert.equal([refunding.asked, (await log.all('RefundStarted')).length], [[LOOK_UP], 1]);
+});
+
+test('gives up a refund of what was never charged, and one that loses every race', async ({ log }) => {
+  const { transactionId, giftIds } = await log.buy([{}]);
+  const stream = `transaction-${transactionId}`;
+  await log.append(stream, 'RefundRequested', { refund_id: 'r', gift_ids: giftIds, voided: false, reason: 'x' });
+  const refunding = await requested(log);
+  const writer = openWriter(log.events, Date.now);
+  let races = 0;
+  const losing: RefundDeps['writer'] = { ...writer, append: async () => void races++ };
+  await rejects(refunding.run({ writer: losing }), ConflictError, /is at revision -1, expected any/);
+  assert.is(races, 16);
+  const deps = { events: log.events, writer, retryPolicy: RETRY_POLICY, now: Date.now, mayAct: () => undefined };
+  await rejects(refund(deps as never, transactionId, 'r'), GiveUpError, /the purchase was never charged/);
 });
 
 test('starts the next attempt where an old one was never made', async ({ log }) => {
@@ -220,7 +287,7 @@ test('refunds no more than is left of the charge', async ({ log }) => {
 });
 
 test('gives up a refund that nobody requested, or of gifts that are none of the purchase', async ({ log }) => {
-  const refunding = await requested(log, { giftIds: ['ff'.repeat(10)] });
+  const refunding = await requested(log, { receivers: [{}, {}], giftIds: ['ff'.repeat(10)] });
   await rejects(refunding.run(), GiveUpError, /is none of this purchase/);
   const { transactionId } = await log.buy([{}]);
   const deps = { events: log.events, writer: openWriter(log.events, Date.now), retryPolicy: RETRY_POLICY };

@@ -183,7 +183,7 @@ test('keeps a refund open until its answer, a refused one until it is parked', (
     'nobody asked for it: it begins here',
   );
   open.apply(happened('transaction-b', 'PaymentDeclined', {}));
-  assert.is(open.checkpoint(), '0014');
+  assert.equal([open.checkpoint(), open.refund('late')?.transactionId], ['0014', 'a']);
   step('RefundRefused', 'late');
   assert.equal([...open.resume()], [{ do: 'refund', instance: 'late' }]);
   open.apply(happened('parked-refund', 'WorkParked', { entity: 'late', transaction_id: 'a', step: 'refund' }));
@@ -202,6 +202,15 @@ test('keeps a refund open until its answer, a refused one until it is parked', (
   fromTheBeginning.apply(happened('transaction-a', 'RefundRequested', { refund_id: 'r1', gift_ids: [] }));
   fromTheBeginning.apply(bought('b', {}));
   assert.is(fromTheBeginning.checkpoint(), undefined);
+});
+
+test('opens a refund again that the provider reports as failed after its end', () => {
+  const open = openWork('0000');
+  const step = (type: string): object => open.apply(happened('transaction-a', type, { refund_id: 'r', gift_ids: [] }));
+  step('RefundRequested');
+  step('GiftsRefunded');
+  assert.equal(step('RefundFailed'), [{ do: 'refund', instance: 'r' }]);
+  assert.equal([open.size(), open.refund('r')?.transactionId], [1, 'a']);
 });
 
 const retried = (name: string, entity: string, step = 'charge', times = 1): RecordedEvent =>
@@ -251,6 +260,23 @@ test('closes a reopened purchase with nothing left to do, a declined one without
   open.apply(retried('purchase', 'a'));
   open.apply(parked('a', 'a'));
   assert.equal([open.size(), open.timesParked('purchase', 'a')], [0, 0]);
+});
+
+test('closes a purchase by no parking of other work that bears its id', () => {
+  const open = openWork('0000');
+  open.apply(bought('a', phone));
+  const other = { entity: 'a', transaction_id: 'a', step: 'provider refund' };
+  open.apply(happened('parked-refund', 'WorkParked', other));
+  assert.equal(open.apply(happened('parked-refund', 'WorkRetried', { ...other, times: 1, reason: 'r' })), [
+    { do: 'settle', instance: 'a', key: 'provider-refund' },
+  ]);
+  assert.is(open.purchase('a')?.stage, 'bought');
+});
+
+test('asks for an open purchase no second time where it is retried all the same', () => {
+  const open = openWork('0000');
+  open.apply(bought('a', phone));
+  assert.equal([open.apply(retried('purchase', 'a')), open.purchase('a')?.stage], [[], 'bought']);
 });
 
 test('opens nothing again of a history that lacks the purchase', () => {
