@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { eventLog } from './engines/eventLog.js';
 import { readStoreDisk } from './engines/readStore.js';
+import { subjectRows } from './engines/subjectRows.js';
 import { recorder } from './model/history.js';
 
 const test = suite('simulation/interludes');
@@ -57,6 +58,25 @@ test('copies a log: events, streams and positions, to which the one adds nothing
         ['3', 2],
       ],
     ],
+  );
+});
+
+test('puts a key store back to what it held: rows, their lookups, what was removed, and erasures', () => {
+  const keys = subjectRows();
+  const row = (id: string) => ({ id: id.repeat(22), lookup: id.toUpperCase().repeat(22), secret: 'wrapped' });
+  const [first, second] = [row('a'), row('b')];
+  keys.add([first]);
+  keys.putErasure({ id: 'e'.repeat(22), text: '{}' });
+  const putBack = keys.copied();
+  keys.remove([first.id]);
+  keys.add([second]);
+  keys.putErasure({ id: 'f'.repeat(22), text: '{}' });
+  putBack();
+  assert.deepEqual([...keys.byLookup([first.lookup, second.lookup]).values()], [first]);
+  assert.deepEqual(keys.removed([first.id]), new Set());
+  assert.deepEqual(
+    keys.erasures(undefined, 9).map(({ id }) => id),
+    ['e'.repeat(22)],
   );
 });
 

@@ -30,6 +30,7 @@ const WITHIN: ReadonlyMap<number, readonly string[]> = new Map([
       'log: parked: it could not be done',
       'log: rebuilding ended',
       'refund answered 200',
+      'the key store is restored with the log',
       'the log is restored from a backup',
       'the read store is lost',
       'the read store is put back to an earlier state',

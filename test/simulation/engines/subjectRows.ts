@@ -20,6 +20,8 @@ export interface SubjectRows {
   removed(ids: readonly string[]): Set<string>;
   putErasure(row: ErasureRow): void;
   erasures(after: string | undefined, limit: number): ErasureRow[];
+  /** Copies everything. @returns puts it back in the place of what is stored by then */
+  copied(): () => void;
   /** All rows, for tests. */
   readonly rows: Map<string, SubjectRow>;
 }
@@ -83,6 +85,20 @@ export function subjectRows(): SubjectRows {
       erasures.set(row.id, { ...row });
     },
     erasures: (after, limit) => pageOf(erasures.values(), after, limit),
+    copied() {
+      const copies = [rows, lookups, erasures].map(
+        (one) => [one, [...one]] as [Map<string, unknown>, [string, unknown][]],
+      );
+      const before = [...removed];
+      return () => {
+        for (const [map, copy] of copies) {
+          map.clear();
+          for (const [key, value] of copy) map.set(key, value);
+        }
+        removed.clear();
+        for (const id of before) removed.add(id);
+      };
+    },
   };
 }
 

@@ -53,6 +53,12 @@ test('allows for a store of answers that fails: a key held for longer, and a pur
   const busy = refusal('request_in_progress', { 'retry-after': '1' });
   assert.deepEqual(checkKeys([FIRST, seen('till', KEYED, [55, 58], busy)], leeway), []);
   assert.equal(checkKeys([FIRST, seen('till', KEYED, [61, 65], busy)], leeway).length, 1);
+  const bought = (answer: Parameters<typeof seen>[3]) => seen('ann', by.purchase({ key: 'k1' }), [40, 50], answer);
+  const pending = bought({ status: 201, headers: {}, body: { data: { id: 't1', status: 'pending' } } });
+  const declined = (id: string) => bought(again(refusal('payment_declined', { 'transaction-id': id })));
+  assert.deepEqual(checkKeys([pending, declined('t1')], leeway), []);
+  assert.equal(checkKeys([pending, declined('t2')], leeway).length, 1);
+  assert.equal(checkKeys([pending, declined('t1')], LEEWAY).length, 1);
   const other = again(by.redeemed('r2', 25));
   assert.equal(checkKeys([FIRST, seen('till', KEYED, [40, 50], other)], leeway).length, 1);
 });

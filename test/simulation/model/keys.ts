@@ -74,11 +74,11 @@ function checkOutcomes(some: readonly Observation[], leeway: Leeway, finding: Re
   return [];
 }
 
-/** A purchase that is answered from the log shows what has become of it since. */
+/** A purchase that is answered from the log shows what has become of it since: a pending one may be declined. */
 function outcomeOf({ operation, answer }: Observation, { answersLostMs }: Leeway): string {
-  const body =
-    operation.kind === 'purchase' && answersLostMs !== undefined ? textField(answer?.body, 'data', 'id') : answer?.body;
-  return JSON.stringify([answer?.status, body]);
+  const transaction = textField(answer?.body, 'data', 'id') ?? answer?.headers['transaction-id'];
+  const shown = operation.kind === 'purchase' && answersLostMs !== undefined ? transaction : undefined;
+  return JSON.stringify(shown ?? [answer?.status, answer?.body]);
 }
 
 /** A refusal because of the key itself needs another request with that key. */

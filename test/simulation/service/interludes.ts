@@ -7,7 +7,7 @@ import type { Chance } from '../world/chance.js';
 import { LATE } from '../world/link.js';
 import type { Cluster } from './cluster.js';
 import type { Member } from './member.js';
-import { restore, type RestoredLog } from './restore.js';
+import { backUp, restore, type RestoredLog } from './restore.js';
 
 const DAY_MS = 24 * 3_600_000;
 const MOST_DAYS = 3;
@@ -62,8 +62,8 @@ const INTERLUDES: readonly Interlude[] = [
     probability: 0.15,
     rest: () => REST_MS,
     copied(cluster, chance) {
-      const backedUp = cluster.log.copied();
-      return async () => restore(cluster, backedUp, chance);
+      const backups = backUp(cluster);
+      return async () => restore(cluster, backups, chance);
     },
   },
   {

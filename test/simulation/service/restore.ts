@@ -8,11 +8,14 @@ import type { ChargeReply, RefundReply } from '../../../src/messages/payments.js
 import { backupLog } from '../../../src/ops/backup/backupLog.js';
 import { restoreLog } from '../../../src/ops/backup/restoreLog.js';
 import { changeOutwardWork, outwardState } from '../../../src/ops/outward/outwardWork.js';
+import { type Erasures, openErasures } from '../../../src/ops/people/index.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { CHARGE_PREFIX, REFUND_PREFIX } from '../../../src/providers/payments/simulated.js';
+import { readable } from '../../../src/service/engines.js';
 import { entriesOf } from '../checks/money.js';
 import { type EventLog, eventLog } from '../engines/eventLog.js';
 import { openSimulatedEvents } from '../engines/eventStore.js';
+import { openSimulatedKeys } from '../engines/keyStore.js';
 import type { Finding } from '../model/finding.js';
 import type { Chance } from '../world/chance.js';
 import { IMMEDIATE, linkTo } from '../world/link.js';
@@ -27,6 +30,17 @@ const HOLD = { least: 0, most: 20_000 };
 const RETRY_MS = 500;
 const WITHIN_MS = 300_000;
 
+/** Share of restores in which the key store is lost, too. */
+const KEYS_LOST = 0.5;
+
+/** Copies of the log and of the key store, of one moment. */
+export interface Backups {
+  readonly log: EventLog;
+  /** `MASTER_KEY` of then, under which its rows are wrapped. */
+  readonly masterKeys: string;
+  putKeysBack(): void;
+}
+
 /** A restored log, which does no outward work until it is resumed. */
 export interface RestoredLog {
   /** Resumes outward work after a while. To be called once the processes have started. */
@@ -35,14 +49,21 @@ export interface RestoredLog {
   finish(): Promise<readonly Finding[]>;
 }
 
+export const backUp = ({ log, keys, masterKeys }: Cluster): Backups => ({
+  log: log.copied(),
+  masterKeys,
+  putKeysBack: keys.copied(),
+});
+
 /**
  * Makes a log of its own id from a backup, and takes it as the cluster's, with an empty read store. The key store is the
- * one of now. Payments are reconciled with the provider: it retains nothing that the log no longer knows the cause of.
+ * one of now, or of the backup, too; then the erasures since are taken from a list that is kept elsewhere. Payments are reconciled with the provider: it retains nothing that the log no longer knows the cause of.
  * To be called while no process runs.
  * @param backedUp the log at the moment of the backup
  */
-export async function restore(cluster: Cluster, backedUp: EventLog, chance: Chance): Promise<RestoredLog> {
+export async function restore(cluster: Cluster, backups: Backups, chance: Chance): Promise<RestoredLog> {
   const { simulation, log: lost, readStore, receivers, ledger } = cluster;
+  const { log: backedUp } = backups;
   const operator = startProcess(simulation, { name: 'restorer' });
   await perform(simulation, operator, 'restore the log', async () => {
     const restored = eventLog(randomUUID());
@@ -55,7 +76,15 @@ export async function restore(cluster: Cluster, backedUp: EventLog, chance: Chan
     const target = openSimulatedEvents(restored, IMMEDIATE);
     await restoreLog(target, { path, backup, by: OPERATOR, reason: REASON, now: currentTime() });
     rmSync(path);
+    const listed = [];
+    // Since `MASTER_KEY` was changed, a backup of the key store from before is of no use.
+    if (chance.happens(KEYS_LOST) && backups.masterKeys === cluster.masterKeys) {
+      simulation.marks.sometimes('the key store is restored with the log');
+      for await (const one of erasuresOf(cluster).stored()) listed.push(one);
+      backups.putKeysBack();
+    }
     cluster.log = restored;
+    await erasuresOf(cluster).repeat({ now: currentTime(), listed });
   });
   readStore.documents.clear();
   readStore.records.clear();
@@ -109,6 +138,11 @@ export async function restore(cluster: Cluster, backedUp: EventLog, chance: Chan
       return [...findings, ...undoneErasures()];
     },
   };
+}
+
+function erasuresOf({ log, keys, config }: Cluster): Pick<Erasures, 'stored' | 'repeat'> {
+  const store = openSimulatedKeys(keys, IMMEDIATE);
+  return openErasures(readable(openSimulatedEvents(log, IMMEDIATE), config('api'), undefined, store));
 }
 
 /** Takes from the provider what was requested of it for purchases and refunds that the log no longer knows. */
