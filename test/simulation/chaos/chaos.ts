@@ -15,11 +15,20 @@ import { openTestEngines } from '../../support/engines/engines.js';
 import { smallDisk } from '../../support/faults/smallDisk.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
 import { type Fleet, startFleet } from '../../support/service/fleet.js';
-import { userTokenOf } from '../../support/service/service.js';
-import { seededClients } from '../model/clients.js';
-import { type Answer, type History, JUDGED_HEADERS, type Recorder, recorder, toldBy } from '../model/history.js';
+import { clientTokenOf, userTokenOf } from '../../support/service/service.js';
+import { type Part, seededClients } from '../model/clients.js';
+import {
+  type Answer,
+  type History,
+  JUDGED_HEADERS,
+  type Observation,
+  type Recorder,
+  recorder,
+  toldBy,
+} from '../model/history.js';
 import { installationOf } from '../model/installation.js';
 import type { Choice } from '../model/known.js';
+import { readWhole } from '../model/lastReads.js';
 import { seededRandom } from '../model/random.js';
 import { requestOf } from '../model/requests.js';
 import { makeFaults } from './faults.js';
@@ -47,6 +56,7 @@ const PATIENCE_MS = 5_000;
 const SETTLED_MS = 60_000;
 /** Payment methods whose outcome is known at once. */
 const PAYMENTS = ['pm_card_visa', 'pm_card_visa_chargeDeclined', 'wallet-invoice'];
+const PARTS: readonly Part[] = ['support', 'vouchers', 'lists'];
 
 interface Installed {
   readonly settings: Readonly<Record<string, string>>;
@@ -69,6 +79,9 @@ async function install(): Promise<Installed> {
     // Clients try gifts of others all the time.
     UNKNOWN_GIFTS_PER_CALLER: '0',
     UNKNOWN_GIFTS_PER_ADDRESS: '0',
+    // So does support.
+    REPLACEMENTS_PER_DAY: '0',
+    REVERSALS_PER_DAY: '0',
   };
   const config = loadConfig(settings);
   const { events, subjects } = await openLog(config);
@@ -103,19 +116,21 @@ async function underFaults({ ms, seed, log }: ChaosOptions, fleet: Fleet, instal
   const { settings, disk } = installed;
   const installation = installationOf(CATALOGUE);
   const random = seededRandom(seed);
-  const clients = seededClients({ installation, random, payments: PAYMENTS });
+  const clients = seededClients({ installation, random, payments: PAYMENTS, parts: PARTS });
   const record = recorder(() => performance.timeOrigin + performance.now());
   const tokens = new Map<string, string>();
-  for (const user of installation.users.keys()) tokens.set(user, await userTokenOf(fleet.urls()[0] ?? '', user));
+  const [url = ''] = fleet.urls();
+  for (const user of installation.users.keys()) tokens.set(user, await userTokenOf(url, user));
+  tokens.set('client:app', await clientTokenOf(url));
 
-  const send = async (choice: Choice): Promise<boolean> => {
+  const send = async (choice: Choice): Promise<Observation> => {
     const observation = await exchange(fleet, random, tokens, record, choice);
     clients.learn(observation);
-    return toldBy(observation) !== undefined;
+    return observation;
   };
   const ending = AbortSignal.timeout(ms);
   const work = async (): Promise<void> => {
-    while (!ending.aborted) if (!(await send(clients.next()))) await sleep(random() * 200);
+    while (!ending.aborted) if (toldBy(await send(clients.next())) === undefined) await sleep(random() * 200);
   };
   const options = { fleet, random: seededRandom(seed + 1), smallDisk: disk, signal: ending, log };
   const [faults] = await Promise.all([makeFaults(options), ...Array.from({ length: CLIENTS }, work)]);
@@ -129,20 +144,23 @@ async function underFaults({ ms, seed, log }: ChaosOptions, fleet: Fleet, instal
   return { findings, history, faults };
 }
 
-/** Sends all, each until it is answered. @returns a text for each that was not in time */
-async function sendAll(choices: readonly Choice[], send: (choice: Choice) => Promise<boolean>): Promise<string[]> {
+/** Sends all, each until it is answered, lists to their ends. @returns a text for each that was not in time */
+async function sendAll(choices: readonly Choice[], send: (choice: Choice) => Promise<Observation>): Promise<string[]> {
   const findings: string[] = [];
   const left = choices.values();
-  const work = async (): Promise<void> => {
-    for (const choice of left) {
-      const deadline = performance.now() + SETTLED_MS;
-      let answered = await send(choice);
-      while (!answered && performance.now() < deadline) {
-        await sleep(200);
-        answered = await send(choice);
-      }
-      if (!answered) findings.push(`not answered after the last fault: ${JSON.stringify(choice)}`);
+  const untilTold = async (choice: Choice): Promise<Observation> => {
+    const deadline = performance.now() + SETTLED_MS;
+    let observation = await send(choice);
+    while (toldBy(observation) === undefined && performance.now() < deadline) {
+      await sleep(200);
+      observation = await send(choice);
     }
+    if (toldBy(observation) === undefined)
+      findings.push(`not answered after the last fault: ${JSON.stringify(choice)}`);
+    return observation;
+  };
+  const work = async (): Promise<void> => {
+    for (const choice of left) await readWhole(choice, untilTold);
   };
   await Promise.all(Array.from({ length: CLIENTS }, work));
   return findings;
