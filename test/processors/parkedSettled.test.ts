@@ -116,6 +116,10 @@ test('settles a dispute or external refund once the gifts answer it', async () =
   assert.is(await settled(events, 'dispute', 'dp'), false);
   assert.is(await settled(events, 'refund', 't', 'provider refund'), false);
   transaction('DisputeSettled', { dispute_id: 'dp', blocked: true, gifts: 2 });
+  assert.equal(
+    [await settled(events, 'dispute', 'dp'), await settled(events, 'refund', 't', 'provider refund')],
+    [true, false],
+  );
   transaction('ProviderRefundSettled', { total: 100, cancelled: 1, vouchered: 0, difference: 0 });
   assert.is(await settled(events, 'dispute', 'dp'), true);
   assert.is(await settled(events, 'refund', 't', 'provider refund'), true);

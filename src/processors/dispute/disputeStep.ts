@@ -45,7 +45,8 @@ export async function settleReversal(
   shortfall: ProviderRefundSettled['data'] | undefined,
   retried: Cause | undefined,
 ): Promise<void> {
-  let short = shortfall;
+  // What is missing of an external refund parks no dispute.
+  let short = key === PROVIDER_REFUND_KEY ? shortfall : undefined;
   for (let race = 0; race < RACES; race++) {
     const at = await read(deps.events, transactionId, key);
     const step = reversalSteps(reversalsOf(at.purchase)).find((one) => one.key === key);
@@ -66,7 +67,7 @@ export async function settleReversal(
     if (appended !== undefined && event.type === 'ProviderRefundSettled')
       short = fallsShort(event.data) ? event.data : undefined;
   }
-  throw new ConflictError(transactionStream(transactionId), -1, -1);
+  throw new ConflictError(transactionStream(transactionId), 'any', -1);
 }
 
 async function read(events: EventStore, transactionId: string, key: string): Promise<ReversalStatus> {

@@ -1,11 +1,11 @@
 import * as assert from 'uvu/assert';
 import { disputeKey, PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../../src/domain/purchase/disputes.js';
-import type { EventStore } from '../../../src/ports/eventStore.js';
+import { ConflictError, type EventStore } from '../../../src/ports/eventStore.js';
 import type { GiftChangeDeps } from '../../../src/processors/purchase/giftChanges.js';
 import { settleReversal } from '../../../src/processors/dispute/disputeStep.js';
 import { GiveUpError, NotYetError } from '../../../src/processors/runner/retry.js';
 import { NotOursError } from '../../../src/runtime/coordination/lease.js';
-import { openWriter } from '../../../src/processors/runner/writing.js';
+import { openWriter, RACES } from '../../../src/processors/runner/writing.js';
 import { type Bought, logSuite, type TestLog } from '../../support/service/testLog.js';
 import { rejects } from '../../support/assertions/rejects.js';
 
@@ -143,6 +143,203 @@ test('fails for what names a purchase that is not there', async ({ log }) => {
   await rejects(settle(log, nowhere, disputeKey('dp_1')), Error, /a transaction that is not there/);
   await log.append('transaction-nowhere', 'DisputeOpened', disputed);
   await rejects(settle(log, nowhere, disputeKey('dp_1')), Error, /a transaction that is not there/);
+});
+
+const DISPUTE = { provider: 'p', dispute_id: 'dp_1', amount: 250, reason: 'fraudulent' };
+const disputeIn = (log: TestLog, { transactionId }: Bought): Promise<void> =>
+  log.append(`transaction-${transactionId}`, 'DisputeOpened', DISPUTE);
+const refundIn = (log: TestLog, { transactionId }: Bought, total: number): Promise<void> =>
+  log.append(`transaction-${transactionId}`, 'RefundedAtProvider', {
+    provider: 'p',
+    charge_id: 'ch_1',
+    amount: 1,
+    total,
+  });
+const disputes = async (log: TestLog): Promise<unknown[]> => (await log.all('DisputeSettled')).map(({ data }) => data);
+const chargeIn = (log: TestLog, { transactionId, giftIds }: Bought): Promise<void> =>
+  log.append(`transaction-${transactionId}`, 'PaymentCharged', {
+    amount: 250 * giftIds.length,
+    provider: 'p',
+    charge_id: 'ch_1',
+  });
+async function charged(log: TestLog, count: number, price = 250): Promise<Bought> {
+  const bought = await log.buy(
+    Array.from({ length: count }, () => ({})),
+    { price },
+  );
+  await chargeIn(log, bought);
+  return bought;
+}
+async function issued(log: TestLog, { transactionId, giftIds }: Bought, index: number): Promise<string> {
+  const [stream, data] = [`gift-${giftIds[index]}`, { transaction_id: transactionId, index, receiver: {} }];
+  await log.append(stream, 'GiftIssued', { ...data, purchased_at: '', expires_on: '2099-01-01' });
+  return stream;
+}
+/** A gift that support has replaced by the gift of another purchase. */
+async function replaced(log: TestLog): Promise<{ readonly old: Bought; readonly replacement: Bought }> {
+  const [old, replacement] = [await charged(log, 1), await log.buy([{}])];
+  const replaced_by = { gift_id: replacement.giftIds[0], transaction_id: replacement.transactionId };
+  await log.append(await issued(log, old, 0), 'GiftReplaced', { replaced_by, reason: 'lost' });
+  return { old, replacement };
+}
+
+test('blocks the gifts of a dispute that can be used, and frees them once it is won', async ({ log }) => {
+  const bought = await charged(log, 2);
+  await log.append(await issued(log, bought, 1), 'GiftCancelled', { reason: 'x' });
+  await disputeIn(log, bought);
+  await refundIn(log, bought, 1);
+  await settle(log, bought, disputeKey('dp_1'));
+  await log.append(`transaction-${bought.transactionId}`, 'DisputeClosed', { ...DISPUTE, outcome: 'won' });
+  await settle(log, bought, disputeKey('dp_1'));
+  assert.equal(await disputes(log), [
+    { dispute_id: 'dp_1', blocked: true, gifts: 1 },
+    { dispute_id: 'dp_1', blocked: false, gifts: 0 },
+  ]);
+  const changes = await log.all('GiftBlocked', 'GiftUnblocked');
+  const causes = await log.all('DisputeOpened', 'DisputeClosed');
+  assert.equal(
+    changes.map(({ data, metadata }) => [{ ...data, transaction_id: '' }, metadata.causationId, metadata.commandId]),
+    [
+      ['the payment is disputed: fraudulent', 'block'],
+      ['the dispute was won', 'free'],
+    ].map(([reason, verb], at) => [
+      { cause: 'dispute:dp_1', reason, transaction_id: '' },
+      causes[at]?.id,
+      `dispute:dp_1-${verb}`,
+    ]),
+  );
+  assert.equal(await settled(log), [], 'the external refund is another step');
+});
+
+test('answers a dispute without a charge, and external refunds of it, by no gift', async ({ log }) => {
+  const bought = await log.buy([{}]);
+  await log.append(`transaction-${bought.transactionId}`, 'PaymentDeclined', { provider: 'p', code: 'x' });
+  await disputeIn(log, bought);
+  await refundIn(log, bought, 250);
+  await settle(log, bought, disputeKey('dp_1'));
+  await settle(log, bought);
+  assert.equal(
+    [await disputes(log), await settled(log), await log.all('GiftBlocked', 'GiftIssued', 'GiftCancelled')],
+    [
+      [{ dispute_id: 'dp_1', blocked: true, gifts: 0 }],
+      [{ total: 250, cancelled: 0, vouchered: 0, difference: 0 }],
+      [],
+    ],
+  );
+});
+
+test('parks no dispute for the shortfall of an external refund', async ({ log }) => {
+  const bought = await refundedMoney(log);
+  await disputeIn(log, bought);
+  await settle(log, bought, disputeKey('dp_1'), { shortfall: NONE });
+  assert.equal(await disputes(log), [{ dispute_id: 'dp_1', blocked: true, gifts: 2 }]);
+});
+
+test('cancels for an external refund the last gifts first, those with a code at the end', async ({ log }) => {
+  const bought = await charged(log, 4);
+  for (const index of [2, 3])
+    await log.append(await issued(log, bought, index), 'VoucherAssigned', { voucher_id: `v${index}` });
+  const order: number[] = [];
+  for (const total of [250, 500, 750, 1_000]) {
+    await refundIn(log, bought, total);
+    await settle(log, bought).catch(() => undefined);
+    const cancelledNow = (await log.all('GiftCancelled')).map(({ stream }) => stream);
+    order.push(bought.giftIds.findIndex((id) => `gift-${id}` === cancelledNow.at(-1)));
+  }
+  assert.equal(order, [1, 0, 3, 2]);
+  assert.equal((await settled(log)).at(-1), { total: 1_000, cancelled: 4, vouchered: 2, difference: 0 });
+  await rejects(
+    settle(log, bought, PROVIDER_REFUND_KEY, { retried: RETRIED }),
+    GiveUpError,
+    /^£10.00 was given back at the provider; 4 gifts are cancelled for it; the codes of 2 of them are out$/,
+  );
+});
+
+test('cancels nothing for money that went back for free gifts', async ({ log }) => {
+  const bought = await charged(log, 1, 0);
+  await refundIn(log, bought, 250);
+  await rejects(settle(log, bought), GiveUpError, /0 gifts are cancelled for it; £2.50 of it no unredeemed gift/);
+  assert.equal([await settled(log), await cancelled(log)], [[NONE], 0]);
+});
+
+test('counts gifts of a refused refund first, since it was made by hand', async ({ log }) => {
+  const bought = await charged(log, 3);
+  const stream = `transaction-${bought.transactionId}`;
+  const [own = ''] = bought.giftIds;
+  const refund = { refund_id: 'r', gift_ids: [own] };
+  await log.append(stream, 'RefundRequested', { ...refund, voided: false, reason: 'x' });
+  await log.append(await issued(log, bought, 0), 'GiftCancelled', { reason: 'refunded', refund_id: 'r' });
+  const by = { attempt: 1, kept: {}, amount: 250, provider: 'p', charge_id: 'ch_1', payment_reference: 'pm' };
+  await log.append(stream, 'RefundStarted', { ...refund, ...by });
+  await log.append(stream, 'RefundRefused', { refund_id: 'r', attempt: 1, code: 'x' });
+  for (const total of [250, 500]) {
+    await refundIn(log, bought, total);
+    await settle(log, bought);
+  }
+  assert.equal(
+    [await settled(log), (await log.all('GiftCancelled')).map(({ stream: of }) => of)],
+    [
+      [
+        { total: 250, cancelled: 1, vouchered: 0, difference: 0 },
+        { total: 500, cancelled: 2, vouchered: 0, difference: 0 },
+      ],
+      [`gift-${own}`, `gift-${bought.giftIds[2]}`],
+    ],
+  );
+});
+
+test('counts no gift that another refund has cancelled', async ({ log }) => {
+  const bought = await charged(log, 1);
+  await log.append(await issued(log, bought, 0), 'GiftCancelled', { reason: 'refunded', refund_id: 'other' });
+  await refundIn(log, bought, 250);
+  await rejects(settle(log, bought), GiveUpError, /no unredeemed gift/);
+  assert.equal(await settled(log), [NONE]);
+});
+
+test('waits for the issue of a replacement, then blocks or cancels it in place of its gift', async ({ log }) => {
+  const { old, replacement } = await replaced(log);
+  await disputeIn(log, old);
+  await refundIn(log, old, 250);
+  for (const key of [disputeKey('dp_1'), PROVIDER_REFUND_KEY]) {
+    const waits = await rejects(settle(log, old, key), NotYetError, /replacement has not been issued yet/);
+    assert.equal([waits.waitMs, waits.mayNeverCome], [1_000, true]);
+  }
+  await chargeIn(log, replacement);
+  await settle(log, old, disputeKey('dp_1'));
+  await settle(log, old);
+  assert.equal(
+    [await disputes(log), await settled(log)],
+    [[{ dispute_id: 'dp_1', blocked: true, gifts: 1 }], [{ total: 250, cancelled: 1, vouchered: 0, difference: 0 }]],
+  );
+  assert.equal(
+    [
+      await log.types(`gift-${replacement.giftIds[0]}`),
+      (await log.types(`gift-${old.giftIds[0]}`)).includes('GiftCancelled'),
+    ],
+    [['GiftIssued', 'GiftBlocked', 'GiftCancelled'], false],
+  );
+  await log.append(`transaction-${old.transactionId}`, 'DisputeClosed', { ...DISPUTE, outcome: 'lost' });
+  await log.append(`transaction-${old.transactionId}`, 'DisputeOpened', { ...DISPUTE, dispute_id: 'dp_2' });
+  await settle(log, old, disputeKey('dp_2'));
+  assert.equal((await disputes(log)).at(-1), { dispute_id: 'dp_2', blocked: true, gifts: 0 }, 'it is cancelled');
+});
+
+test('fails where a replacement was never made, and after many lost races', async ({ log }) => {
+  const { old, replacement } = await replaced(log);
+  await disputeIn(log, old);
+  const { read, append } = log.events;
+  log.events.read = async (stream, options) =>
+    stream === `transaction-${replacement.transactionId}` ? [] : read(stream, options);
+  await rejects(settle(log, old, disputeKey('dp_1')), Error, /names a replacement that was never made/);
+  const other = await charged(log, 1);
+  await disputeIn(log, other);
+  let races = 0;
+  log.events.append = async (stream, events, expected) => {
+    if (events[0]?.type === 'DisputeSettled') throw new ConflictError(stream, expected, races++);
+    return append(stream, events, expected);
+  };
+  await rejects(settle(log, other, disputeKey('dp_1')), ConflictError, /is at revision -1, expected any/);
+  assert.is(races, RACES);
 });
 
 test('parks a shortfall only where it is found, left open or retried', async ({ log }) => {

@@ -81,6 +81,8 @@ test('answers external refunds, and keeps a shortfall open until it is parked', 
 });
 
 test('closes parked work until a new event asks', () => {
+  assert.equal(given(opened, parked('dispute', 'dp')).requested, []);
+  assert.equal(given(opened, refunded(250)).requested, ['provider-refund'], 'and not the dispute again');
   assert.is(given(opened, parked('dispute', 'dp')).work, undefined);
   assert.equal(given(opened, parked('dispute', 'dp'), closed('won')).requested, ['dispute:dp']);
   assert.equal(given(opened, refunded(250), parked('dispute', 'dp')).left, ['provider-refund']);

@@ -349,14 +349,24 @@ test('records why a message was not sent, by the provider or for want of an addr
   assert.equal([failed?.data, failed?.metadata.simulated], [{ cause: 'number is dead', ...REQUESTED }, true]);
 });
 
+test('records why a message was not sent as it is found later', async ({ log }) => {
+  await log.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
+  const { requested } = await attempt(log, { found: { outcome: 'failed', cause: 'number is dead', simulated: false } });
+  assert.equal(subjects(requested), [SUBJECTS.lookUpNotification]);
+  assert.equal((await recorded(log)).at(-1), ['NotificationFailed', { cause: 'number is dead', ...REQUESTED }]);
+});
+
 for (const [when, started] of [
-  ['before the start', false],
-  ['after a start that never arrived', true],
+  ['before the start', undefined],
+  ['after a text that never arrived', 'sms'],
+  ['after a push that never arrived', 'push'],
 ] as const)
   test(`fails where the receiver has no address ${when}`, async ({ log }) => {
-    if (started) await log.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
+    const channel = started;
+    if (started !== undefined)
+      await log.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel });
     const { requested, more } = await attempt(log, { numberOf: async () => undefined, found: NEVER });
-    assert.equal([subjects(requested), more], [started ? [SUBJECTS.lookUpNotification] : [], false]);
+    assert.equal([subjects(requested), more], [started === undefined ? [] : [SUBJECTS.lookUpNotification], false]);
     const failed = (await log.events.read(notificationStream(GIFT))).at(-1);
     assert.equal(
       [failed?.type, failed?.data, failed?.metadata.simulated],
@@ -382,7 +392,8 @@ test('sends a push again only as a push, unless it was certainly not sent', asyn
   await issue(log, undefined, { user_id: 'bea' });
   await log.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel: 'push' });
   const sms = async () => bea([], NUMBER);
-  const other = await attempt(log, { found: NEVER, contact: sms });
+  const numberOf = async (): Promise<string> => assert.unreachable('a user has no number of a purchase') as never;
+  const other = await attempt(log, { found: NEVER, contact: sms, numberOf });
   assert.equal(
     [other.error?.name, other.error?.message, subjects(other.requested)],
     ['GiveUpError', 'nobody knows whether the receiver was notified', [SUBJECTS.lookUpNotification]],

@@ -80,12 +80,16 @@ test('settles by the streams what was done before the checkpoint', async ({ log 
   await log.append(notificationStream(gift), 'NotificationSent', { channel: 'push', message_id: 'm', ...attempt });
   await log.append(stream, 'DisputeOpened', { ...dispute, amount: 1, reason: 'r' });
   await log.append(stream, 'DisputeSettled', { dispute_id: 'dp', blocked: true, gifts: 1 });
+  await log.append(stream, 'RefundedAtProvider', { provider: 'p', charge_id: 'c', amount: 1, total: 1 });
+  await log.append(stream, 'ProviderRefundSettled', { total: 1, cancelled: 0, vouchered: 0, difference: 1 });
   const from = await log.events.end();
   await log.append('parked-purchase', 'WorkRetried', parked(transactionId, transactionId, 'issue'));
   await log.append('parked-notification', 'WorkRetried', parked(transactionId, gift, 'notify'));
   await log.append(stream, 'DisputeClosed', { ...dispute, outcome: 'lost' });
   const settled = await openIn(log, from);
   assert.equal([counts(settled), settled.size, settled.checkpoint], [{}, 0, await log.events.end()]);
+  await log.append('parked-refund', 'WorkRetried', parked(transactionId, transactionId, 'provider refund'));
+  assert.equal(counts(await openIn(log, from)), { refund: 1 }, 'a retry looks for more gifts to cancel');
   // The same work, of which the streams say that it is not done.
   const other = await log.buy([{ user_id: 'bea' }]);
   await charge(log, other);

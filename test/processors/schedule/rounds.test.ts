@@ -22,7 +22,12 @@ const user = (name: string, locale: string | null, phone_number: string | null =
   name,
   { name, phone_number, device_tokens: ['d'], locale },
 ];
-const CONTACTS = new Map([user('london', null), user('tokyo', 'ja-JP'), user('british', 'ja-JP', '+447700900001')]);
+const CONTACTS = new Map([
+  user('london', null),
+  user('tokyo', 'ja-JP'),
+  user('lima', 'es-PE'),
+  user('british', 'ja-JP', '+447700900001'),
+]);
 
 interface Rounds {
   readonly expiry: Round;
@@ -252,7 +257,7 @@ test('reminds nobody where there are no reminders', async ({ log }) => {
   const { due } = await bought(log, { user_id: 'london' });
   const one = rounds(log, { pages: [[due]], days: [] });
   await one.reminders(NEAR, going);
-  assert.equal([one.ranges, await log.all('ReminderDue')], [[], []]);
+  assert.equal([one.ranges, await log.all('ReminderDue'), await storedDay(one, 'reminders')], [[], [], undefined]);
 });
 
 test('reminds in the hours of each day where the receiver is, by number, else by locale', async ({ log }) => {
@@ -282,6 +287,18 @@ test('reminds in the hours of each day where the receiver is, by number, else by
   assert.is(reminder?.metadata.commandId, `remind-${transactionId}-2098-12-02T09`);
   for (const hour of [10, 19, 22]) await one.reminders(`2098-12-02T${hour}:00:00.000Z`, going);
   assert.is((await told()).length, 4, 'once');
+  const reminded = ['GiftIssued', 'ReminderDue'];
+  assert.equal(await Promise.all(giftIds.map((id) => log.types(giftStream(id)))), [
+    ...Array.from({ length: 4 }, () => reminded),
+    ...Array.from({ length: 3 }, () => []),
+  ]);
+});
+
+test('reminds on the day itself where it ends later than that of UTC', async ({ log }) => {
+  const { due } = await bought(log, { user_id: 'lima' });
+  const one = rounds(log, { pages: [[due]], days: [0] });
+  await one.reminders('2099-01-02T00:30:00.000Z', going);
+  assert.is((await log.all('ReminderDue')).length, 1, 'half past seven in the evening');
 });
 
 test('looks a holder up only where a reminder may be due', async ({ log }) => {
