@@ -4,11 +4,11 @@
  */
 import { sleep } from '../../../src/lib/world.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
-import { type Part, seededClients } from '../model/clients.js';
+import { cancelOf, type Part, seededClients } from '../model/clients.js';
 import { type History, type Observation, recorder, toldBy } from '../model/history.js';
 import { type Installation, installationOf } from '../model/installation.js';
 import type { Choice } from '../model/known.js';
-import { readWhole } from '../model/lastReads.js';
+import { lookUp, readWhole } from '../model/lastReads.js';
 import { requestOf } from '../model/requests.js';
 import type { Member } from '../service/member.js';
 import type { Chance } from '../world/chance.js';
@@ -41,8 +41,14 @@ export interface CrowdOptions {
 const PAUSE = { least: 10, most: 1_500 };
 /** Virtual ms in which all clients act at once: requests meet that would else follow one another. */
 const RUSH = { everyMs: 5_000, forMs: 400, least: 1, most: 25 };
-/** Share of a rush's writes that are sent twice at once: as a repetition, or as a rival under a key of its own. */
+/**
+ * Share of a rush's writes to which another request is sent at once: a repetition, a rival under a key of its own, or, by
+ * a till that does not wait for its answer, a look-up or a cancellation of what is in progress.
+ */
 const DOUBLED = 0.6;
+const IMPATIENCE = 0.4;
+/** Virtual ms after which a till does so. */
+const IMPATIENT = { least: 0, most: 60 };
 const DOUBLES: ReadonlySet<string> = new Set(['redeem', 'unredeem', 'claim', 'makeVoucher', 'replace', 'reassign']);
 const PARTS: readonly Part[] = ['support', 'vouchers', 'lists'];
 const RETRY_MS = 1_000;
@@ -88,7 +94,14 @@ export function openCrowd(simulation: Simulation, { members, clients }: CrowdOpt
             await sleep(pauseMs(client.chance, simulation.ms()));
             const choice = choices.next();
             const twins = untilRush(simulation.ms()) <= 0 ? twinOf(choice, client.chance) : [];
-            await Promise.all([choice, ...twins].map(async (one) => perform(client, one)));
+            await Promise.all([
+              perform(client, choice),
+              ...twins.map(async (twin) => {
+                if (twin.operation.kind !== choice.operation.kind)
+                  await sleep(client.chance.between(IMPATIENT.least, IMPATIENT.most));
+                return perform(client, twin);
+              }),
+            ]);
           }
         });
       }
@@ -120,5 +133,7 @@ function pauseMs(chance: Chance, ms: number): number {
 function twinOf({ client, operation }: Choice, chance: Chance): readonly Choice[] {
   if (!DOUBLES.has(operation.kind) || !chance.happens(DOUBLED)) return [];
   if (!('key' in operation) || operation.key === undefined || chance.happens(0.3)) return [{ client, operation }];
+  if (operation.kind === 'redeem' && chance.happens(IMPATIENCE))
+    return [chance.happens(0.5) ? lookUp(client, operation) : cancelOf(client, operation)];
   return [{ client, operation: { ...operation, key: `${operation.key}-rival` } }];
 }

@@ -307,7 +307,8 @@ class Chooser {
   }
 }
 
-function cancelOf(client: string, { gift, shortcode, key = '' }: Redeem): Choice {
+/** Cancels what was requested with a key, whatever becomes of the request. */
+export function cancelOf(client: string, { gift, shortcode, key = '' }: Redeem): Choice {
   const operation: Operation = { kind: 'unredeem', gift, shortcode, redemption: `key:${key}` };
   return { client, operation };
 }
