@@ -215,6 +215,38 @@ test('does nothing for a purchase that is over in the batch that shows it', asyn
   );
 });
 
+test('starts no charge again that the feed shows as started', async ({ log }) => {
+  const one = work(log, { [SUBJECTS.lookUpCharge]: { ...ANSWERS[SUBJECTS.charge] } });
+  await log.buy([{}]);
+  await one.events(1, 'GiftIssued');
+  await one.idle();
+  const { given } = log.events as MemoryEvents;
+  const [first, start] = await log.all('GiftsPurchased', 'ChargeStarted');
+  const data = { ...first?.data, transaction_id: 'started', seed: 'cd'.repeat(32) };
+  given('transaction-started', { type: 'GiftsPurchased', data }, { type: 'ChargeStarted', data: start?.data ?? {} });
+  await one.events(2, 'PaymentCharged');
+  await one.idle();
+  assert.equal(await log.types('transaction-started'), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
+  assert.is(one.requested.at(-1)?.[0], SUBJECTS.lookUpCharge, 'it was started long ago');
+});
+
+test('asks for nothing where a purchase was declined while it waited for its turn', async ({ log }) => {
+  let answer: () => void = () => undefined;
+  const answering = new Promise<void>((resolve) => (answer = resolve));
+  const asked = async (): Promise<object> => (await answering, { ...ANSWERS[SUBJECTS.charge] });
+  const one = work(log, { [SUBJECTS.charge]: asked });
+  await log.buy([{}]);
+  await until(() => one.requested.length === 1);
+  for (let n = 1; n < 128; n++) await log.buy([{}]);
+  const { transactionId } = await log.buy([{}]);
+  await until(() => one.requested.length === 128);
+  await log.append(transactionStream(transactionId), 'PaymentDeclined', { provider: 'p', code: 'no' });
+  await until(async () => one.status().position === (await log.events.end()));
+  answer();
+  await one.idle();
+  assert.equal([one.requested.length, one.status().steps.get('charge')?.failed], [128, 0]);
+});
+
 test('asks for nothing again of a purchase that was declined while it waited', async ({ log }) => {
   const bus = {
     async request() {
@@ -296,6 +328,25 @@ test('holds no gift up by one that can not be issued, and issues that on a retry
   await log.append('parked-purchase', 'WorkRetried', retried);
   await one.idle();
   assert.equal([(await log.all('GiftIssued')).length, one.status().steps.get('issue')?.inFlight], [3, 0]);
+});
+
+test('parks a purchase once though two of its gifts can not be issued, one of them later', async ({ log }) => {
+  const { transactionId, giftIds } = await charged(log, [{}, {}]);
+  const events: EventStore = {
+    ...log.events,
+    append: async (to, ...rest) => {
+      if (!to.startsWith('gift-')) return log.events.append(to, ...rest);
+      if (to === giftStream(giftIds[1] ?? '')) {
+        await until(async () => (await log.all('WorkParked')).length === 1);
+        await until(async () => one.status().position === (await log.events.end()));
+      }
+      throw new TypeError('unwritable');
+    },
+  };
+  const one: Work = work(log, {}, { events });
+  await until(() => one.status().steps.get('issue')?.failed === 2);
+  await one.idle();
+  assert.equal(await parkings(log), [['parked-purchase', transactionId, 'issue', 1]]);
 });
 
 test('ends a retried purchase that is declined meanwhile', async ({ log }) => {

@@ -17,7 +17,7 @@ export interface PurchaseWork {
   readonly purchasedAt: string;
   /** The last event of the transaction's stream. */
   readonly last: Cause;
-  /** Number of gifts not issued yet, as far as the feed shows. */
+  /** Number of gifts not issued yet, as far as the feed shows; at least 1, since the last issue closes the purchase. */
   readonly toIssue: number;
 }
 
@@ -74,9 +74,8 @@ export function reactToPurchase(
   }
 }
 
-export function resumePurchase({ stage, toIssue }: PurchaseWork, instance: string): readonly PurchaseIntent[] {
-  if (stage !== 'charged') return [{ do: 'charge', instance }];
-  return toIssue > 0 ? [{ do: 'issue', instance }] : [];
+export function resumePurchase({ stage }: PurchaseWork, instance: string): readonly PurchaseIntent[] {
+  return [{ do: stage === 'charged' ? 'issue' : 'charge', instance }];
 }
 
 function goOn(state: PurchaseWork, instance: string): PurchaseReaction {

@@ -89,7 +89,7 @@ test('asks again where it takes a started charge over', () => {
   const { work, requested } = given(bought([{}]), started);
   assert.equal(requested, []);
   assert.equal(resumed(work), ['charge']);
-  assert.is(work?.last.revision, 1);
+  assert.equal([work?.stage, work?.last.revision], ['charging', 1]);
 });
 
 test('waits for its buyer, and goes on at once when they failed', () => {
@@ -115,7 +115,7 @@ test('charged: issue the gifts', () => {
   assert.equal(resumed(work), ['issue']);
 });
 
-test('declined: done', () => assert.is(given(bought([{}]), started, declined).work, undefined));
+test('declined: done', () => assert.is(given(bought([{}, {}]), started, declined).work, undefined));
 
 test('closes once all gifts are issued, with a receiver or to be shared by URL', () => {
   for (const receivers of [

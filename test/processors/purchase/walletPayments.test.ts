@@ -201,8 +201,13 @@ test('gives up after many lost races, and goes on with the next', async ({ log }
 test('reads a wallet in use only from its last known event on, and its debits one after the other', async ({ log }) => {
   await topUp(log, 'a', 1_000);
   const read: unknown[] = [];
+  const expectations: unknown[] = [];
   const events: EventStore = {
     ...log.events,
+    append: async (stream, made, expected) => {
+      expectations.push(expected);
+      return log.events.append(stream, made, expected);
+    },
     read: async (stream, options) => {
       read.push([stream, options?.from]);
       return log.events.read(stream, options);
@@ -210,7 +215,9 @@ test('reads a wallet in use only from its last known event on, and its debits on
   };
   const payments = walletPayments(events, openWriter(events, Date.now));
   const pay = (transaction: string): Promise<string> => payments.pay('prepaid', transaction, 100, reason);
-  assert.equal(await Promise.all(['t1', 't2', 't3'].map(pay)), ['debited', 'debited', 'debited']);
+  const [first, second] = [pay('t1'), pay('t2')];
+  await first;
+  assert.equal(await Promise.all([first, second, pay('t3')]), ['debited', 'debited', 'debited']);
   assert.equal(
     read,
     [0, 2, 3].map((from) => ['wallet-prepaid', from]),
@@ -221,6 +228,8 @@ test('reads a wallet in use only from its last known event on, and its debits on
   assert.is(await payments.refund('prepaid', 't1', 100, 'r1', reason), 'credited');
   assert.is(await payments.refund('prepaid', 't1', 1, 'r2', reason), 'refused', 'nothing is left of the debit');
   assert.equal([await balance(log), read.length], [850, 6]);
+  assert.is(await payments.pay('new', 't4', 1, reason), 'refused');
+  assert.equal(expectations, [0, 1, 2, 4, 'none']);
 });
 
 test.run();
