@@ -4,6 +4,7 @@
  * Served data is not touched, and memory use does not grow with the collection.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import { byBytes } from '../../../lib/byBytes.js';
 import { endTimer, every, randomFraction } from '../../../lib/world.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
@@ -178,6 +179,8 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   const servedInOrder = inOrder(store, collection, pageSize, async (ids) => {
     for (const id of await store.misindexed(collection, ids)) misindexed.add(id);
   });
+  // Pages may come without a turn of the event loop, in which the lease of this work is renewed.
+  const time = slices(LOW_PRIORITY_SLICE_MS);
   let [one, other] = await Promise.all([servedInOrder.next(), copy.next()]);
   while (one !== undefined || other !== undefined) {
     if (signal.aborted) throw new VerifyInterruptedError();
@@ -188,6 +191,7 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
     if (order <= 0) one = await servedInOrder.next();
     if (order >= 0) other = await copy.next();
     documents += 1;
+    if (time.due()) await time.rest();
     if (suspects.length >= SUSPECTS) await settle();
     if (documents % PAGE.polite === 0) {
       report(null, { step: 'compare', documents });

@@ -148,6 +148,24 @@ test(
 );
 
 test(
+  'a verification that is withdrawn while it compares stops before it has compared everything',
+  installed(async (installation) => {
+    const { events, project } = installation;
+    await buy(
+      events,
+      Array.from({ length: 3_000 }, () => ({})),
+    );
+    await settled(await project(), events);
+    const withdrawn = new AbortController();
+    const report: VerifyOptions['report'] = (_progress, { step }) => {
+      if (step === 'compare') setImmediate(() => withdrawn.abort());
+    };
+    const error = await verify(installation, { signal: withdrawn.signal, report }).catch((thrown: unknown) => thrown);
+    assert.instance(error, VerifyInterruptedError);
+  }),
+);
+
+test(
   'a document that moves on is compared with the log up to its position',
   installed(async (installation) => {
     const { events, store, project } = installation;
