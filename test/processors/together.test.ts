@@ -330,6 +330,22 @@ test('holds no gift up by one that can not be issued, and issues that on a retry
   assert.equal([(await log.all('GiftIssued')).length, one.status().steps.get('issue')?.inFlight], [3, 0]);
 });
 
+test('issues no further gift of a purchase that is parked while its gifts are issued', async ({ log }) => {
+  let now = 0;
+  enterWorld({ ...REAL_WORLD, ticks: () => (now += 5) });
+  const { transactionId } = await charged(
+    log,
+    Array.from({ length: 3_000 }, () => ({})),
+  );
+  const one = work(log, {}, { leaseMs: 600_000_000 });
+  await one.events(1, 'GiftIssued');
+  const parked = { entity: transactionId, transaction_id: transactionId, step: 'issue', cause: 'x', event_id: 'e' };
+  await log.append('parked-purchase', 'WorkParked', { ...parked, times: 1 });
+  await one.idle();
+  const { length } = await log.all('GiftIssued');
+  assert.ok(length < 3_000, `${length} were issued`);
+});
+
 test('parks a purchase once though two of its gifts can not be issued, one of them later', async ({ log }) => {
   const { transactionId, giftIds } = await charged(log, [{}, {}]);
   const events: EventStore = {

@@ -288,6 +288,23 @@ test('counts gifts of a refused refund first, since it was made by hand', async 
   );
 });
 
+test('counts no more gifts of a refund made by hand than the money makes up for', async ({ log }) => {
+  const bought = await charged(log, 3);
+  const stream = `transaction-${bought.transactionId}`;
+  await refundIn(log, bought, 250);
+  await settle(log, bought);
+  const refund = { refund_id: 'r', gift_ids: bought.giftIds.slice(0, 2) };
+  await log.append(stream, 'RefundRequested', { ...refund, voided: false, reason: 'x' });
+  for (const index of [0, 1])
+    await log.append(await issued(log, bought, index), 'GiftCancelled', { reason: 'refunded', refund_id: 'r' });
+  const by = { attempt: 1, kept: {}, amount: 500, provider: 'p', charge_id: 'ch_1', payment_reference: 'pm' };
+  await log.append(stream, 'RefundStarted', { ...refund, ...by });
+  await log.append(stream, 'RefundRefused', { refund_id: 'r', attempt: 1, code: 'x' });
+  await refundIn(log, bought, 500);
+  await settle(log, bought);
+  assert.equal((await settled(log)).at(-1), { total: 500, cancelled: 2, vouchered: 0, difference: 0 });
+});
+
 test('counts no gift that another refund has cancelled', async ({ log }) => {
   const bought = await charged(log, 1);
   await log.append(await issued(log, bought, 0), 'GiftCancelled', { reason: 'refunded', refund_id: 'other' });

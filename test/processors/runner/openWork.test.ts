@@ -31,7 +31,7 @@ function openWork(from: string | undefined) {
     reopen: (id: string, history: readonly RecordedEvent[]) => intents(open.reopen(purchaseManager, id, history)),
     notification: (id: string) => open.state(notificationManager, id),
     notificationDone: (instance: string, requestedBy = '') =>
-      void open.done({ manager: notificationManager, intent: { do: 'resend', instance, requestedBy } as never }),
+      intents(open.done({ manager: notificationManager, intent: { do: 'resend', instance, requestedBy } as never })),
     refund: (id: string) => open.state(refundManager, id),
     refundDone: (instance: string) =>
       intents(open.done({ manager: refundManager, intent: { do: 'refund', instance } })),
@@ -262,6 +262,25 @@ test('closes a reopened purchase with nothing left to do, a declined one without
   assert.equal([open.size(), open.timesParked('purchase', 'a')], [0, 0]);
 });
 
+test('knows when the oldest open event was, whichever manager has it', () => {
+  const open = openWork('0000');
+  const at = (day: number): { at: string } => ({ at: `2026-01-0${day}T00:00:00.000Z` });
+  open.apply({ ...bought('a', phone), ...at(2) });
+  open.apply({ ...happened('transaction-b', 'RefundRequested', { refund_id: 'r', gift_ids: [] }), ...at(1) });
+  open.apply({ ...bought('c', phone), ...at(3) });
+  assert.is(open.oldestAt(), at(1).at);
+  open.apply(happened('transaction-b', 'NothingRefunded', { refund_id: 'r' }));
+  assert.is(open.oldestAt(), at(2).at);
+});
+
+test('counts the parkings of a dispute anew once it was parked again', () => {
+  const open = openWork('0000');
+  open.apply(retried('dispute', 'dp', 'dispute', 2));
+  assert.is(open.timesParked('dispute', 'dp'), 2);
+  open.apply(happened('parked-dispute', 'WorkParked', { entity: 'dp', transaction_id: 'a', step: 'dispute' }));
+  assert.is(open.timesParked('dispute', 'dp'), 0);
+});
+
 test('closes a purchase by no parking of other work that bears its id', () => {
   const open = openWork('0000');
   open.apply(bought('a', phone));
@@ -384,6 +403,9 @@ test('holds the checkpoint back until a resend is done', () => {
   assert.is(open.size(), 0);
   open.apply(retried('notification', 'g1', 'notify', 4));
   assert.is(open.timesParked('notification', 'g1'), 4);
+  const since = open.notification('g1')?.last.id;
+  open.apply(happened('gift-g1', 'GiftReassigned', { transaction_id: 'a' }));
+  assert.equal([open.notificationDone('g1', since), open.timesParked('notification', 'g1')], [[], 4]);
   open.notificationDone('g1', open.notification('g1')?.last.id);
   assert.is(open.timesParked('notification', 'g1'), 0, 'what is parked later is parked for the first time');
 });
