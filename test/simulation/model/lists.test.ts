@@ -115,6 +115,21 @@ test('lists an open gift to its buyer only, until a user claims it', () => {
   );
 });
 
+test('lets a gift leave a page that is still to be read, where it is given to another user', () => {
+  const write = { ...by.transaction(), headers: { 'gift-position': 'log:1' } };
+  const first = seen('ann', by.purchase(), [0, 10], { ...write, headers: { 'gift-position': 'log:0' } });
+  const more = by.transaction({ id: 't2', reference_id: 'o2', gifts: ['g2'] });
+  const second = seen('ann', by.purchase({ order: 'o2' }), [70, 80], {
+    ...more,
+    headers: { 'gift-position': 'log:1' },
+  });
+  const own = mine({ limit: 1, position: 'log:1' });
+  const pages = [page('ann', own, [{ id: 'g2' }], 'c1'), page('ann', { ...own, after: 'c1' }, [])];
+  const given = seen('sue', { kind: 'reassign', gift: 'g1', user: 'ann' }, [1_000, 1_001], { status: 200, body: {} });
+  lists.wrong([first, second, ...pages], /with Gift-Position lacks g1/);
+  lists.explained(first, second, given, ...pages);
+});
+
 const count: ListOperation = { kind: 'listMerchantRedemptions', limit: 5 };
 const entry = (more: object = {}): object => ({
   ...redemption('r1', 25),

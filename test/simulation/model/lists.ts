@@ -81,7 +81,7 @@ function checkOwnWrite(chain: Chain, makers: Makers, installation: Installation)
   if (status !== undefined || (chain.operation.kind === 'listGifts' && chain.operation.as === 'holder')) return [];
   return belonging(chain, makers, installation).flatMap(([id, maker]) => {
     const before = maker === write || (maker.answered ?? Infinity) < write.sent;
-    if (!before || shown.has(id)) return [];
+    if (!before || shown.has(id) || makers.mayHaveMoved(chain, id)) return [];
     return [finding(`${nameOf(chain)} with Gift-Position lacks ${id}.`, ...describeAll([write, maker], makers))];
   });
 }

@@ -66,6 +66,11 @@ export class Makers {
     return this.perhapsClaimed.has(id) ? undefined : this.of(chain, id);
   }
 
+  /** Whether the entry may have left a page that was still to be read for one that was read. */
+  mayHaveMoved({ operation: { kind }, pages }: Chain, id: string): boolean {
+    return kind === 'listGifts' && pages.length > 1 && (this.reassigned.has(id) || this.claimed.has(id));
+  }
+
   /** What its reader made, of all that a list shows, each with the request that made it. */
   by({ client, operation }: Chain): (readonly [string, Observation])[] {
     const own = (some: ById): (readonly [string, Observation])[] =>

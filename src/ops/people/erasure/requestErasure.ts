@@ -202,7 +202,8 @@ export async function isDue(
     const { state } = await transact(events, erasureRequestAggregate, personStream(person), context, ({ status }) =>
       status === 'requested' ? [] : [{ type: 'ErasureRequested', data: again }],
     );
-    const isReplaced = state.status === 'requested';
+    // Another process may have appended this one at the same time.
+    const isReplaced = state.status === 'requested' && state.id !== id;
     if (isReplaced) await storeErasure(keys, { ...erasure, withdrawn_at: now });
     else await storeRequest({ events, keys }, { ...erasure, due_at: again.due_at });
     return false;

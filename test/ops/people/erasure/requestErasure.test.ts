@@ -248,6 +248,18 @@ test('wait as long again in a log that is from before them', async () => {
   assert.is((await erasures(restored))[0]?.id, requested.id);
 });
 
+test('are carried out once where two processes append them again at the same time', async () => {
+  const made = await town();
+  await requestErasure(made.deps, EVE, by('sue'), WANTED);
+  const restored = await town({}, await logOf(made, 2), made.keys);
+  await Promise.all([look(restored, 80), look(restored, 80)]);
+  assert.equal(history(restored), ['UserAdded', 'ErasureRequested']);
+  assert.is((await erasures(restored))[0]?.withdrawn_at, undefined);
+  assert.is((await reapplyErasures(restored.deps, at(81))).again, 0);
+  await look(restored, 152);
+  assert.equal(history(restored), ERASED);
+});
+
 test('wait as long again after a restore, since a withdrawal may be lost', async () => {
   const made = await town();
   await requestErasure(made.deps, EVE, by('sue'), WANTED);
