@@ -299,7 +299,10 @@ test('holds no gift up by one that can not be issued, and issues that on a retry
   const events: EventStore = {
     ...log.events,
     append: async (to, ...rest) => {
-      if (broken && to === giftStream(first)) throw new TypeError('unwritable');
+      if (broken && to === giftStream(first)) {
+        await until(async () => (await log.all('GiftIssued')).length === 2);
+        throw new TypeError('unwritable');
+      }
       return log.events.append(to, ...rest);
     },
   };
@@ -337,10 +340,17 @@ test('issues no further gift of a purchase that is parked while its gifts are is
     log,
     Array.from({ length: 3_000 }, () => ({})),
   );
-  const one = work(log, {}, { leaseMs: 600_000_000 });
-  await one.events(1, 'GiftIssued');
   const parked = { entity: transactionId, transaction_id: transactionId, step: 'issue', cause: 'x', event_id: 'e' };
-  await log.append('parked-purchase', 'WorkParked', { ...parked, times: 1 });
+  let appended = 0;
+  const events: EventStore = {
+    ...log.events,
+    append: async (...args) => {
+      if (++appended === 10) await log.append('parked-purchase', 'WorkParked', { ...parked, times: 1 });
+      return log.events.append(...args);
+    },
+  };
+  const one = work(log, {}, { events, leaseMs: 600_000_000 });
+  await one.events(1, 'WorkParked');
   await one.idle();
   const { length } = await log.all('GiftIssued');
   assert.ok(length < 3_000, `${length} were issued`);
@@ -348,11 +358,14 @@ test('issues no further gift of a purchase that is parked while its gifts are is
 
 test('parks a purchase once though two of its gifts can not be issued, one of them later', async ({ log }) => {
   const { transactionId, giftIds } = await charged(log, [{}, {}]);
+  let both = false;
   const events: EventStore = {
     ...log.events,
     append: async (to, ...rest) => {
       if (!to.startsWith('gift-')) return log.events.append(to, ...rest);
-      if (to === giftStream(giftIds[1] ?? '')) {
+      if (to === giftStream(giftIds[0] ?? '')) await until(() => both);
+      else {
+        both = true;
         await until(async () => (await log.all('WorkParked')).length === 1);
         await until(async () => one.status().position === (await log.events.end()));
       }

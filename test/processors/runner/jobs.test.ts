@@ -2,13 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { parkingId } from '../../../src/domain/parked.js';
 import { RemoteError } from '../../../src/ports/bus.js';
 import { RetryLaterError } from '../../../src/messages/workerFailure.js';
+import type { Cause } from '../../../src/processors/runner/cause.js';
 import { type Job, type JobRunner, jobRunner } from '../../../src/processors/runner/jobs.js';
 import { GiveUpError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { NotOursError } from '../../../src/runtime/coordination/lease.js';
 import { processTally } from '../../../src/processors/runner/status.js';
 import type { Writer } from '../../../src/processors/runner/writing.js';
+import { type SpanDescription, switchTracing } from '../../../src/tracing/spans.js';
 import { until } from '../../support/assertions/until.js';
 
 const test = suite('jobs');
@@ -319,6 +322,106 @@ test('takes nothing on once it is to end', async () => {
   runner.takeOn(job('second'));
   await settled();
   assert.equal(logged, []);
+});
+
+test('does not end, park or repeat what fails while the runner ends', async () => {
+  const { runner, job, logged, lines, stopping } = working(async () => {
+    stopping.abort();
+    throw new GiveUpError('refused');
+  });
+  runner.takeOn(job('first'));
+  await settled();
+  await runner.stop();
+  assert.equal([logged, lines], [['first 1'], []]);
+});
+
+test('parks later where it could not be parked, and names no whole id', async () => {
+  const appended: unknown[] = [];
+  const lines: { msg: string; entity?: string; err?: { message: string } }[] = [];
+  let runs = 0;
+  const tally = processTally();
+  const runner = jobRunner({
+    writer: {
+      append: async (stream, event, expected, reason) => {
+        if (runs === 1) throw new RemoteError('the disk is full');
+        appended.push([stream, event, expected, reason.commandId, reason.cause, reason.eventId]);
+        return SEEN;
+      },
+    },
+    logger: pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line) as never) }),
+    ticks: () => 0,
+    retryPolicy: { ...RETRY_POLICY, retryMs: 60_000, retryAtMostMs: 1 },
+    tally,
+    signal: new AbortController().signal,
+    timesParked: (name, entity) => (name === 'refund' && entity === '0123456789' ? 2 : 0),
+    held: () => true,
+    mayAct: () => undefined,
+  });
+  runner.takeOn({
+    key: 'refund',
+    pool: { atOnce: 1 },
+    transactionId: 't',
+    parkAs: { name: 'refund', entity: '0123456789', step: 'refund' },
+    cause: () => SEEN,
+    async run() {
+      runs++;
+      throw new GiveUpError('refused');
+    },
+  });
+  await until(() => tally.status().steps.get('refund')?.inFlight === 0);
+  const data = { entity: '0123456789', transaction_id: 't', step: 'refund', cause: 'refused', event_id: 'e', times: 3 };
+  assert.equal(appended, [
+    ['parked-refund', { type: 'WorkParked', data }, 'any', 'park-refund-0123456789', SEEN, parkingId('refund', data)],
+  ]);
+  assert.equal(
+    lines.map(({ msg, entity, err }) => [msg, entity, err?.message]),
+    [
+      ['not done at the first attempt', '012345', 'refused'],
+      ['not parked yet', undefined, 'the disk is full'],
+      ['parked: it could not be done', '012345', undefined],
+    ],
+  );
+  assert.equal([runs, tally.status().steps.get('refund')], [2, { inFlight: 0, failed: 2, parked: 1 }]);
+});
+
+test('makes a span for each attempt, in the trace of the event that asked for it', async () => {
+  const spans: SpanDescription[] = [];
+  switchTracing({
+    run: async (description, work) => {
+      spans.push(description);
+      return work({ rename: () => undefined, set: () => undefined, fail: () => undefined });
+    },
+    current: () => undefined,
+  });
+  try {
+    const { runner, job, stopping } = working(async (attempt, name) => {
+      if (name === 'traced' && attempt === 1) throw new RemoteError('trouble');
+    });
+    let cause: Cause | undefined = { ...SEEN, traceparent: '00-trace' };
+    runner.takeOn({ ...job('traced'), cause: () => cause });
+    await settled();
+    cause = undefined;
+    runner.wake('refund/r');
+    await settled();
+    runner.takeOn(job('untraced'));
+    await settled();
+    stopping.abort();
+    assert.equal(
+      spans,
+      [
+        ['00-trace', 1],
+        ['', 2],
+        ['', 1],
+      ].map(([parent, attempt]) => ({
+        name: 'step refund',
+        kind: 'consumer',
+        parent,
+        attributes: { 'gift.step': 'refund', 'gift.attempt': attempt },
+      })),
+    );
+  } finally {
+    switchTracing(undefined);
+  }
 });
 
 test.run();
