@@ -43,6 +43,9 @@ export interface Leavers {
 const SUPPORT = 'sue';
 const FRIENDS = ['ann', 'bob'];
 const PAUSE = { least: 1_000, most: 10_000 };
+/** Share of acts by which somebody leaves, and of the others that block a gift. */
+const LEAVES = 0.3;
+const BLOCKED = 0.3;
 /** An erasure that waits for money is tried again every ten minutes. */
 const WITHIN_MS = 1_500_000;
 const ASK_EVERY_MS = 5_000;
@@ -126,8 +129,8 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
           await sleep(chance.between(PAUSE.least, PAUSE.most));
           const staying = LEAVERS.filter((one) => !leaving.has(one));
           if (staying.length === 0) return;
-          if (chance.happens(0.15)) await leave(chance.pick(staying));
-          else if (gifts.length > 0 && chance.happens(0.3)) await block();
+          if (chance.happens(LEAVES)) await leave(chance.pick(staying));
+          else if (gifts.length > 0 && chance.happens(BLOCKED)) await block();
           else await buy(chance.pick(staying));
         }
       });

@@ -82,6 +82,9 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     NOTIFICATIONS: 'simulated',
     PUBLIC_URL: 'https://simulated.example',
     ERASURE_DELAY: '30',
+    // A request beyond the limits of a day would wait for the next one.
+    REPLACEMENTS_PER_DAY: '0',
+    REVERSALS_PER_DAY: '0',
     SEAL_EVERY_MS: chance.stream('heads').pick(SEAL_EVERY_MS),
     ...settings,
   };
