@@ -19,7 +19,7 @@ import { openSimulatedKeys } from '../engines/keyStore.js';
 import type { Finding } from '../model/finding.js';
 import type { Chance } from '../world/chance.js';
 import { IMMEDIATE, linkTo } from '../world/link.js';
-import { startProcess } from '../world/simulatedProcess.js';
+import { type SimulatedProcess, startProcess } from '../world/simulatedProcess.js';
 import { perform } from '../world/simulatedWorld.js';
 import type { Cluster } from './cluster.js';
 
@@ -29,7 +29,6 @@ const REASON = 'the machine is lost';
 const HOLD = { least: 0, most: 20_000 };
 const RETRY_MS = 500;
 const WITHIN_MS = 300_000;
-
 /** Share of restores in which the key store is lost, too. */
 const KEYS_LOST = 0.5;
 
@@ -45,7 +44,7 @@ export interface Backups {
 export interface RestoredLog {
   /** Resumes outward work after a while. To be called once the processes have started. */
   resumeLater(): void;
-  /** Waits until it is resumed. @returns outward work that was done before */
+  /** Waits until it is resumed. @returns outward work that was done before, and erasures that are undone */
   finish(): Promise<readonly Finding[]>;
 }
 
@@ -57,38 +56,59 @@ export const backUp = ({ log, keys, masterKeys }: Cluster): Backups => ({
 
 /**
  * Makes a log of its own id from a backup, and takes it as the cluster's, with an empty read store. The key store is the
- * one of now, or of the backup, too; then the erasures since are taken from a list that is kept elsewhere. Payments are reconciled with the provider: it retains nothing that the log no longer knows the cause of.
- * To be called while no process runs.
- * @param backedUp the log at the moment of the backup
+ * one of now, or of the backup, too; then the erasures since are taken from a list that is kept elsewhere. Payments are
+ * reconciled with the provider: it retains nothing that the log no longer knows the cause of. To be called while no
+ * process runs.
  */
 export async function restore(cluster: Cluster, backups: Backups, chance: Chance): Promise<RestoredLog> {
-  const { simulation, log: lost, readStore, receivers, ledger } = cluster;
-  const { log: backedUp } = backups;
+  const { simulation, readStore, log: lost } = cluster;
   const operator = startProcess(simulation, { name: 'restorer' });
-  await perform(simulation, operator, 'restore the log', async () => {
-    const restored = eventLog(randomUUID());
-    const path = join(cluster.config('api').dataDir, 'backup');
-    const backup = await backupLog(openSimulatedEvents(backedUp, IMMEDIATE), {
-      path,
-      hashKeyCheck: null,
-      now: currentTime(),
-    });
-    const target = openSimulatedEvents(restored, IMMEDIATE);
-    await restoreLog(target, { path, backup, by: OPERATOR, reason: REASON, now: currentTime() });
-    rmSync(path);
-    const listed = [];
-    // Since `MASTER_KEY` was changed, a backup of the key store from before is of no use.
-    if (chance.happens(KEYS_LOST) && backups.masterKeys === cluster.masterKeys) {
-      simulation.marks.sometimes('the key store is restored with the log');
-      for await (const one of erasuresOf(cluster).stored()) listed.push(one);
-      backups.putKeysBack();
-    }
-    cluster.log = restored;
-    await erasuresOf(cluster).repeat({ now: currentTime(), listed });
-  });
+  await perform(simulation, operator, 'restore the log', async () => restoreStores(cluster, backups, chance));
   readStore.documents.clear();
   readStore.records.clear();
   reconcile(cluster);
+  const resumption = openResumption(cluster, { operator, chance, backedUp: backups.log });
+  return {
+    resumeLater: resumption.begin,
+    async finish() {
+      const early = await resumption.finish();
+      return [...early, ...undoneErasures(cluster, lost, backups.log)];
+    },
+  };
+}
+
+/** What `gift backup`, `gift restore`, and then `gift people erase-again` do. */
+async function restoreStores(cluster: Cluster, backups: Backups, chance: Chance): Promise<void> {
+  const restored = eventLog(randomUUID());
+  const path = join(cluster.config('api').dataDir, 'backup');
+  const backup = await backupLog(openSimulatedEvents(backups.log, IMMEDIATE), {
+    path,
+    hashKeyCheck: null,
+    now: currentTime(),
+  });
+  const target = openSimulatedEvents(restored, IMMEDIATE);
+  await restoreLog(target, { path, backup, by: OPERATOR, reason: REASON, now: currentTime() });
+  rmSync(path);
+  const listed = [];
+  // Since `MASTER_KEY` was changed, a backup of the key store from before is of no use.
+  if (chance.happens(KEYS_LOST) && backups.masterKeys === cluster.masterKeys) {
+    cluster.simulation.marks.sometimes('the key store is restored with the log');
+    for await (const one of erasuresOf(cluster).stored()) listed.push(one);
+    backups.putKeysBack();
+  }
+  cluster.log = restored;
+  await erasuresOf(cluster).repeat({ now: currentTime(), listed });
+}
+
+interface ResumptionOptions {
+  readonly operator: SimulatedProcess;
+  readonly chance: Chance;
+  readonly backedUp: EventLog;
+}
+
+/** An operator resumes outward work, and looks whether any was done before. */
+function openResumption(cluster: Cluster, { operator, chance, backedUp }: ResumptionOptions) {
+  const { simulation, ledger, receivers } = cluster;
   const counts = (): string => `${ledger.texts().length} entries, ${receivers.received.length} deliveries`;
   const before = counts();
   /** Otherwise nobody can have charged, sent or delivered anything for the backup's log. */
@@ -105,10 +125,7 @@ export async function restore(cluster: Cluster, backups: Backups, chance: Chance
         const done = counts();
         const { held } = await outwardState(events);
         if (waits && done !== before)
-          findings.push({
-            rule: 'outward work',
-            text: `${before} when the log was restored, ${done} before it was resumed`,
-          });
+          findings.push({ rule: 'outward work', text: `${before} after the restore, ${done} before the resumption` });
         if (held !== undefined) simulation.marks.sometimes('a restored log is resumed');
         await changeOutwardWork(events, 'resumed', REASON, context);
         return;
@@ -118,27 +135,28 @@ export async function restore(cluster: Cluster, backups: Backups, chance: Chance
       }
   }
 
-  /** Persons whom the lost log shows as erased, and the restored one does not. */
-  function undoneErasures(): Finding[] {
-    const again = erasedIn(cluster.log);
-    const known = erasedIn(backedUp);
-    const since = erasedIn(lost).filter((stream) => !known.includes(stream));
-    if (since.length > 0) simulation.marks.sometimes('a restored log knows nothing of an erasure');
-    return since
-      .filter((stream) => !again.includes(stream))
-      .map((stream) => ({ rule: 'erasure', text: `${stream} was erased, and is not in the restored log` }));
-  }
-
   return {
-    resumeLater() {
-      operator.start('resume', async () => (resumption = resume()));
-    },
-    async finish() {
+    begin: (): void => operator.start('resume', async () => (resumption = resume())),
+    async finish(): Promise<readonly Finding[]> {
       await perform(simulation, operator, 'wait for the resumption', async () => resumption, WITHIN_MS);
-      return [...findings, ...undoneErasures()];
+      return findings;
     },
   };
 }
+
+/** Persons whom the lost log shows as erased, and the restored one does not. */
+function undoneErasures({ simulation, log }: Cluster, lost: EventLog, backedUp: EventLog): Finding[] {
+  const again = erasedIn(log);
+  const known = erasedIn(backedUp);
+  const since = erasedIn(lost).filter((stream) => !known.includes(stream));
+  if (since.length > 0) simulation.marks.sometimes('a restored log knows nothing of an erasure');
+  return since
+    .filter((stream) => !again.includes(stream))
+    .map((stream) => ({ rule: 'erasure', text: `${stream} was erased, and is not in the restored log` }));
+}
+
+const erasedIn = ({ stored }: EventLog): string[] =>
+  stored.flatMap(({ type, stream }) => (type === 'PersonErased' ? [stream] : []));
 
 function erasuresOf({ log, keys, config }: Cluster): Pick<Erasures, 'stored' | 'repeat'> {
   const store = openSimulatedKeys(keys, IMMEDIATE);
@@ -162,6 +180,3 @@ function reconcile({ log: { stored }, ledger }: Cluster): void {
     for (const [rest] of entriesOf<ChargeReply | RefundReply>(ledger, prefix))
       if (!causes.has(prefix + rest)) ledger.delete(prefix + rest, undefined, 0);
 }
-
-const erasedIn = ({ stored }: EventLog): string[] =>
-  stored.flatMap(({ type, stream }) => (type === 'PersonErased' ? [stream] : []));
