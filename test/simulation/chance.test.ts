@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { seededChance } from './world/chance.js';
+import { drawnFaults } from './world/faults.js';
 
 const test = suite('simulation/chance');
 
@@ -49,6 +50,25 @@ test('stays within its limits', () => {
   assert.equal(picked.size, 3);
   assert.throws(() => chance.pick([]), RangeError);
   for (const size of [0, 1, 3, 4, 17]) assert.equal(chance.bytes(size).length, size);
+});
+
+test('lets faults of some calls happen far more often in some runs', () => {
+  const often = (seed: number, call: string): boolean => {
+    const faults = drawnFaults(seededChance(seed), { 'events loses an answer': 0.001 });
+    for (let n = 0; n < 1_000; n++) faults.happens('events loses an answer', call);
+    return (faults.counts().get('events loses an answer') ?? 0) > 10;
+  };
+  const seeds = Array.from({ length: 100 }, (_, seed) => seed);
+  const focused = seeds.filter((seed) => often(seed, 'events append gift-1'));
+  assert.ok(focused.length > 0 && focused.length < 40, String(focused.length));
+  assert.deepEqual(
+    focused.filter((seed) => often(seed, 'events append transaction-1')),
+    [],
+  );
+  assert.deepEqual(
+    seeds.filter((seed) => often(seed, 'events read gift-1')),
+    [],
+  );
 });
 
 test('makes UUIDs of version 4, each another one', () => {

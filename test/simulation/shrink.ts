@@ -90,8 +90,8 @@ export function plannedFaults(
   const counts = new Map<string, number>();
   return {
     ...drawn,
-    happens(kind) {
-      if (!drawn.happens(kind)) return false;
+    happens(kind, call) {
+      if (!drawn.happens(kind, call)) return false;
       const number = (numbers.get(kind) ?? 0) + 1;
       numbers.set(kind, number);
       const fault = { kind, number };

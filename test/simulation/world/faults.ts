@@ -5,8 +5,8 @@
 import type { Chance } from './chance.js';
 
 export interface Faults {
-  /** Whether the fault called `name` happens now. */
-  happens(name: string): boolean;
+  /** Whether the fault called `name` happens now, to this call: one that the run is about fails more often. */
+  happens(name: string, call?: string): boolean;
   /** The probability of a fault in this run; 0: it is off. */
   rate(name: string): number;
   /** Ends all faults for good, so that the service can recover. */
@@ -35,6 +35,19 @@ const TIMES = [
   { name: /^disk /, times: 10 },
 ];
 
+/**
+ * What some runs are about: faults of calls like these are so many times as probable. What follows on two rare faults of
+ * one kind of call is then no rarer than one of them.
+ */
+const FOCUS = { share: 0.4, times: 30, most: 0.3 };
+const FOCI: readonly RegExp[] = [
+  / (get|put) idempotency:/,
+  / append gift-/,
+  / append transaction-/,
+  / (get|put) (charge|refund)\//,
+  / put lease\//,
+];
+
 /** No fault ever happens. */
 export function noFaults(): Faults {
   return { happens: () => false, rate: () => 0, stop: () => undefined, counts: () => new Map() };
@@ -43,6 +56,7 @@ export function noFaults(): Faults {
 /** @param always rates of faults that are given instead of drawn, for tests */
 export function drawnFaults(chance: Chance, always: Readonly<Record<string, number>> = {}): Faults {
   const drawn = new Map<string, DrawnFault>();
+  const focus = drawnFocus(chance.stream('focus'));
   let stopped = false;
 
   function faultOf(name: string): DrawnFault {
@@ -57,10 +71,11 @@ export function drawnFaults(chance: Chance, always: Readonly<Record<string, numb
 
   return {
     rate: (name) => (stopped ? 0 : faultOf(name).rate),
-    happens(name) {
+    happens(name, call = '') {
       if (stopped) return false;
       const fault = faultOf(name);
-      if (!fault.chance.happens(fault.rate)) return false;
+      const isFocused = focus?.test(call) === true;
+      if (!fault.chance.happens(isFocused ? Math.min(FOCUS.most, FOCUS.times * fault.rate) : fault.rate)) return false;
       fault.count += 1;
       return true;
     },
@@ -73,6 +88,9 @@ export function drawnFaults(chance: Chance, always: Readonly<Record<string, numb
     },
   };
 }
+
+const drawnFocus = (chance: Chance): RegExp | undefined =>
+  chance.happens(FOCUS.share) ? chance.pick(FOCI) : undefined;
 
 /** Rates are spread evenly over their orders of magnitude. */
 function drawnRate(chance: Chance): number {

@@ -101,6 +101,7 @@ export function linkTo(engine: string, process: SimulatedProcess, simulation: Si
   return {
     async call<T>({ text, effect, reads, repeatable }: Call<T>): Promise<T> {
       const called = `${engine} ${text}`;
+      const fails = (fault: string): boolean => simulation.faults.happens(`${engine} ${fault}`, called);
       return new Promise<T>((resolve, reject) => {
         const begun = simulation.ms();
         const answer = (inMs: number, settle: () => void): void =>
@@ -120,28 +121,28 @@ export function linkTo(engine: string, process: SimulatedProcess, simulation: Si
         const giveUp = (cause: string): void => fail(within(chance, DEADLINE), unavailable(cause, reads !== true));
 
         if (isAway()) return fail(wayMs(), unavailable('is away', false));
-        if (happens('refuses')) return fail(wayMs(), unavailable('refuses the call', false));
-        if (happens('loses a request')) return giveUp('does not answer');
-        if (reads !== true && happens(LATE_CALL)) {
+        if (fails('refuses')) return fail(wayMs(), unavailable('refuses the call', false));
+        if (fails('loses a request')) return giveUp('does not answer');
+        if (reads !== true && fails(LATE_CALL)) {
           giveUp('does not answer');
           return carryOut(within(chance, LATE), (outcome) =>
             simulation.marks.sometimes(`${engine}: an abandoned call takes effect`, 'value' in outcome),
           );
         }
-        if (repeatable === true && happens('is called twice')) carryOut(wayMs() + wayMs(), () => undefined);
+        if (repeatable === true && fails('is called twice')) carryOut(wayMs() + wayMs(), () => undefined);
         return carryOut(wayMs(), (outcome) => {
           if (isAway()) return giveUp('went away before it answered');
           if ('error' in outcome) simulation.marks.sometimes(`${engine}: ${(outcome.error as Error).name}`);
           const written = reads !== true && 'value' in outcome;
-          if (happens('loses its caller')) {
+          if (fails('loses its caller')) {
             simulation.marks.sometimes(`${engine}: a process crashes between a write and its answer`, written);
             process.crash();
           }
-          if (happens('loses an answer')) {
+          if (fails('loses an answer')) {
             simulation.marks.sometimes(`${engine}: a write has an unknown outcome and has happened`, written);
             giveUp('lost its answer');
           } else {
-            if (written && happens('goes away after a write'))
+            if (written && fails('goes away after a write'))
               simulation.outages.begin(engine, simulation.ms() + within(chance, AWAY));
             const inMs = wayMs();
             const ended = simulation.ms() + inMs;
