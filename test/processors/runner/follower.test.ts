@@ -116,6 +116,28 @@ test('fail where the feed ends by itself, so that they are started again', async
   assert.is(await holder(one), null);
 });
 
+test('start again where nothing else runs followers', async ({ log }) => {
+  const lines: string[] = [];
+  let feeds = 0;
+  const events: EventStore = {
+    ...log.events,
+    async *follow(...args) {
+      if (++feeds > 1) yield* log.events.follow(...args);
+    },
+  };
+  await ring(log);
+  const processors = runManagers<StepDeps>({
+    events,
+    bus: undefined as never,
+    logger: pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }),
+    records: memoryRecords(Date.now),
+    processes: { managers: [bells(async () => undefined) as never], open: (deps) => deps },
+  });
+  await until(() => processors.status().steps.get('ring')?.inFlight === 0);
+  await processors.close();
+  assert.match(lines.join(), /the feed of the log ended.*process managers: failed, starting again/);
+});
+
 test('repeat what fails ten times, by the clock and the pauses that they are given', async ({ log }) => {
   let runs = 0;
   const retryPolicy = { retryMs: 1, retryAtMostMs: 1 };
@@ -152,6 +174,7 @@ test('append with the cause of a step, its id where it has one, and the note tha
   await until(async () => (await log.all('Answered')).length === 3 && one.processors.status().open === 0);
   const [, last] = await log.events.read('answer-a');
   assert.equal(told, [{ id: last?.id, at: last?.at, revision: 1, correlationId: log.correlationId }, undefined]);
+  assert.match(last?.id ?? '', /^[0-9a-f-]{36}$/);
   const by = { user: 'system:process-managers' };
   const metadata = { commandId: 'answer', causationId: rung?.id, correlationId: log.correlationId, by };
   assert.equal(
