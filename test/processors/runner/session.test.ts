@@ -155,6 +155,8 @@ test('carries nothing out of which the same batch shows the end', async ({ log }
   const session = work(log, [doors(async (door) => (ran.push(door), openDoor(log, door)))]);
   await until(() => ran.length === 1);
   await log.events.append('door-both', [eventOf('BellRung', {}), eventOf('DoorOpened', {})], 'none');
+  const parked = { entity: 'again', transaction_id: 't', step: 'open', times: 1 };
+  await log.events.append('parked-refund', [eventOf('WorkRetried', parked), eventOf('WorkParked', parked)], 'none');
   await ring(log, 'last');
   await until(() => ran.length === 2);
   assert.equal(ran, ['first', 'last']);
