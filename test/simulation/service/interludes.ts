@@ -59,7 +59,7 @@ const INTERLUDES: readonly Interlude[] = [
   },
   {
     name: 'the log is restored from a backup',
-    probability: 0.15,
+    probability: 0.1,
     rest: () => REST_MS,
     copied(cluster, chance) {
       const backups = backUp(cluster);
