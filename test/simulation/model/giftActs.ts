@@ -151,6 +151,8 @@ export function requestAct(
   if (reads && mayBeStale(sent, answered ?? Infinity)) return undefined;
   // Another request with the key was running; `keys.ts` holds that there was one.
   if (operation.kind === 'lookUpKey' && textField(answer.body, 'data', 'status') === 'running') return undefined;
+  if (answer.headers['error-code'] === 'idempotency_key_reused' && keyWasHeld(observation, all, story.leeway))
+    return undefined;
   return {
     ...effect,
     to: answered,
@@ -165,6 +167,24 @@ export function requestAct(
     cut: reads ? undefined : effect,
     excludes: excludedBy(client, operation, answer, request.keyInProgress),
   };
+}
+
+/** Whether another request held the key at any time of this one, and may have decided nothing. */
+function keyWasHeld(
+  observation: GiftObservation,
+  all: readonly GiftObservation[],
+  { answersLostMs = 0 }: Leeway,
+): boolean {
+  const { sent, answered = Infinity } = observation;
+  const scope = scopeOf(observation);
+  return all.some(
+    (one) =>
+      one !== observation &&
+      scopeOf(one) === scope &&
+      toldBy(one) === undefined &&
+      one.sent <= answered &&
+      (one.answered ?? Infinity) + answersLostMs >= sent,
+  );
 }
 
 const unkeyed = (operation: GiftOperation): GiftOperation => ({ ...operation, key: undefined }) as GiftOperation;

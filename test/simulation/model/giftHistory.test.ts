@@ -88,6 +88,16 @@ test('finds a second effect of a request of unknown outcome', () => {
   wrong([...history, seen('bob', redeem(), [50, 60], ALREADY)], /#3 .*redeem/);
 });
 
+test('lets a key be refused for another request while one holds it that decides nothing', () => {
+  const reused = refusal('idempotency_key_reused');
+  const away = (from: number, to: number) => seen('till', redeem({ key: 'k1' }), [from, to], refusal('unavailable'));
+  const other = (from: number, to: number) =>
+    seen('till', redeem({ key: 'k1', location: 'elsewhere' }), [from, to], reused);
+  const decided = seen('till', redeem({ key: 'k1' }), [50, 60], by.redeemed('r1', 55));
+  explained(BOUGHT, away(20, 40), other(25, 30), decided);
+  wrong([BOUGHT, away(20, 24), other(25, 30), decided], /already used with another request/);
+});
+
 test('explains the reversal of a redemption by an id that no answer has named, once', () => {
   const made = lost('till', redeem({ key: 'k1' }), 20);
   const reversal = seen('till', by.unredeem('r1'), [30, 40], by.reversed('r1', 25, 35));
