@@ -92,7 +92,7 @@ async function signOn(
   let trouble: PublicReasonError | undefined;
   let unpublished = isPublished(published, last) ? undefined : last;
   const readAndJudge = async (): Promise<void> => {
-    await readOn(tree, folder, last, signal, mayWrite, (isNews) => (news ||= isNews && tree.size > (last?.size ?? 0)));
+    await readOn(tree, folder, signal, mayWrite, (isNews) => (news ||= isNews && tree.size > (last?.size ?? 0)));
     if (!signal.aborted) await holdAgainst(against, tree, folder, mayWrite, signal);
     against = [];
   };
@@ -163,7 +163,6 @@ async function isToStart(
 async function readOn(
   tree: LogTree,
   folder: TileFolder,
-  last: SignedHead | undefined,
   signal: AbortSignal,
   mayWrite: () => void,
   onEvent: (isNews: boolean) => void,
@@ -172,8 +171,8 @@ async function readOn(
     await tree.readOn(signal, mayWrite, ({ type }) => onEvent(!TREE_TYPES.has(type)));
   } catch (error) {
     if (!(error instanceof OtherTileError)) throw error;
-    if (error.size > (last?.size ?? 0)) throw new LogAlteredError(error, { cause: error });
-    // The log agrees with a signed head that covers the tile. So the tile is corrupted, and others may be too.
+    // The log agrees with all signed heads. So the tile is corrupted, as by a power cut before it was on disk, and others
+    // may be too.
     await folder.clear();
     throw error;
   }

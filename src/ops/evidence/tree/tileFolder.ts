@@ -42,11 +42,8 @@ export interface TileHashes {
 /** A tile with other hashes already exists at the path of a tile to be written. */
 export class OtherTileError extends Error {
   override readonly name = 'OtherTileError';
-  /** Number of leaves that a tree must have for the tile to be full. */
-  readonly size: number;
-  constructor(file: string, { level, index }: HashTile) {
+  constructor(file: string) {
     super(`${file} holds other hashes than the log gives`);
-    this.size = (index + 1) * TILE_WIDTH ** (level + 1);
   }
 }
 
@@ -158,7 +155,7 @@ export function tileFolder(path: string): TileFolder {
     const file = fileOf(tile);
     const there = await readIfThere(file);
     if (there?.equals(hashes) === true) return;
-    if (there?.length === hashes.length) throw new OtherTileError(file, tile);
+    if (there?.length === hashes.length) throw new OtherTileError(file);
     if (tile.level > 0) {
       const below = Array.from({ length: TILE_WIDTH }, (_, at) => tile.index * TILE_WIDTH + at);
       await inParallel(below, SYNCED_AT_ONCE, async (index) =>

@@ -107,6 +107,20 @@ test('makes spoilt tiles anew where the log is what was signed', async ({ log })
   assert.deepEqual([found.agrees, found.spoilt_tiles], [true, false]);
 });
 
+test('makes a tile anew that a power cut has torn before a head covered it', async ({ log }) => {
+  await log.fill(189);
+  await log.keepUntilSigned();
+  await log.fill(111);
+  writeFileSync(join(log.folder.path, 'tile', '0', '000'), Buffer.alloc(8_192));
+  await assert.rejects(
+    log.keep(async () => false),
+    { name: 'OtherTileError' },
+  );
+  await log.keepUntilSigned();
+  const found = await log.verify();
+  assert.deepEqual([found.agrees, found.spoilt_tiles], [true, false]);
+});
+
 /** Where a process may die: before a step, or right behind it. */
 class Died extends Error {}
 const STEPS: Readonly<Record<string, (log: StoredLog, die: () => void) => Parameters<StoredLog['keep']>[1]>> = {
