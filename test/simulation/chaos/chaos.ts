@@ -16,7 +16,7 @@ import { smallDisk } from '../../support/faults/smallDisk.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
 import { type Fleet, startFleet } from '../../support/service/fleet.js';
 import { clientTokenOf, userTokenOf } from '../../support/service/service.js';
-import { type Part, seededClients } from '../model/clients.js';
+import { PARTS, seededClients } from '../model/clients.js';
 import {
   type Answer,
   type History,
@@ -56,7 +56,6 @@ const PATIENCE_MS = 5_000;
 const SETTLED_MS = 60_000;
 /** Payment methods whose outcome is known at once. */
 const PAYMENTS = ['pm_card_visa', 'pm_card_visa_chargeDeclined', 'wallet-invoice'];
-const PARTS: readonly Part[] = ['support', 'vouchers', 'lists'];
 
 interface Installed {
   readonly settings: Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@
  */
 import { sleep } from '../../../src/lib/world.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
-import { cancelOf, type Part, seededClients } from '../model/clients.js';
+import { cancelOf, PARTS, seededClients } from '../model/clients.js';
 import { type History, type Observation, recorder, toldBy } from '../model/history.js';
 import { type Installation, installationOf } from '../model/installation.js';
 import type { Choice } from '../model/known.js';
@@ -41,16 +41,11 @@ export interface CrowdOptions {
 const PAUSE = { least: 10, most: 1_500 };
 /** Virtual ms in which all clients act at once: requests meet that would else follow one another. */
 const RUSH = { everyMs: 5_000, forMs: 400, least: 1, most: 25 };
-/**
- * Share of a rush's writes to which another request is sent at once: a repetition, a rival under a key of its own, or, by
- * a till that does not wait for its answer, a look-up or a cancellation of what is in progress.
- */
+/** Share of a rush's writes to which another request is sent: a repetition, or a rival under a key of its own. */
 const DOUBLED = 0.6;
-const IMPATIENCE = 0.4;
-/** Virtual ms after which a till does so. */
-const IMPATIENT = { least: 0, most: 60 };
+/** A till that does not wait for its answer looks up or cancels what is in progress, so many virtual ms later. */
+const IMPATIENT = { share: 0.4, least: 0, most: 60 };
 const DOUBLES: ReadonlySet<string> = new Set(['redeem', 'unredeem', 'claim', 'makeVoucher', 'replace', 'reassign']);
-const PARTS: readonly Part[] = ['support', 'vouchers', 'lists'];
 const RETRY_MS = 1_000;
 /** Payment methods whose outcome is known at once. */
 const PAYMENTS = ['pm_card_visa', 'pm_card_visa_chargeDeclined', 'wallet-invoice', 'wallet-prepaid'];
@@ -133,7 +128,7 @@ function pauseMs(chance: Chance, ms: number): number {
 function twinOf({ client, operation }: Choice, chance: Chance): readonly Choice[] {
   if (!DOUBLES.has(operation.kind) || !chance.happens(DOUBLED)) return [];
   if (!('key' in operation) || operation.key === undefined || chance.happens(0.3)) return [{ client, operation }];
-  if (operation.kind === 'redeem' && chance.happens(IMPATIENCE))
+  if (operation.kind === 'redeem' && chance.happens(IMPATIENT.share))
     return [chance.happens(0.5) ? lookUp(client, operation) : cancelOf(client, operation)];
   return [{ client, operation: { ...operation, key: `${operation.key}-rival` } }];
 }

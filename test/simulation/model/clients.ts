@@ -12,7 +12,8 @@ import { firstPages, lookUp, readsOfKnown } from './lastReads.js';
  * `support`: actions on gifts, and refunds; `vouchers`; `lists`: pages of all lists and of the event feed, also by the
  * API client's own token (a client named `client:{id}`).
  */
-export type Part = 'support' | 'vouchers' | 'lists';
+export const PARTS = ['support', 'vouchers', 'lists'] as const;
+export type Part = (typeof PARTS)[number];
 
 /** What the clients may do. */
 export interface ClientOptions {

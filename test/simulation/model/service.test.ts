@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
 import { type Service, startService } from '../../support/service/service.js';
 import { eventually } from '../../support/assertions/until.js';
-import { seededClients } from './clients.js';
+import { PARTS, seededClients } from './clients.js';
 import { type Answer, type Observation, recorder } from './history.js';
 import { installationOf } from './installation.js';
 import type { Choice } from './known.js';
@@ -82,7 +82,7 @@ test('explains all that concurrent clients see', async () => {
       installation,
       random,
       payments: PAYMENTS,
-      parts: ['support', 'vouchers', 'lists'],
+      parts: PARTS,
     });
     const record = recorder(() => performance.timeOrigin + performance.now());
     for (const user of installation.users.keys()) await service.userToken(user);
