@@ -1,6 +1,6 @@
 export { buildOf, buildText } from './buildNumbers.js';
 export { foldDocument } from './foldDocument.js';
-export { dropFrozenBuilds } from './frozenBuilds.js';
+export { awaitNoneFrozen } from './frozenBuilds.js';
 export { type MaintenanceOptions, startMaintenance } from './maintenance/maintainer.js';
 export { type Requested, MaintenanceRefusedError, type Order } from './maintenance/orders.js';
 export type { Progress } from './maintenance/progress.js';

@@ -1,10 +1,11 @@
-/** Rebuilds, rollbacks and repairs that are requested while the leader runs. */
+/** Rebuilds, rollbacks, repairs and drops that are requested while the leader runs. */
 import { pauseForBeats } from '../../lib/async/beats.js';
 import { pause } from '../../lib/async/pause.js';
 import { putAnchor } from '../log/logAnchor.js';
 import { asBuild, sameVersion } from './buildNumbers.js';
 import { REBUILDS, rebuildOf, type Rebuild } from './rebuildRecord.js';
 import { catchUp } from './catchUp.js';
+import { dropFrozenBuilds } from './frozenBuilds.js';
 import { emptyIfInvalid } from './invalidBuilds.js';
 import { addBuild, type LeaderRun, nextSteps, removeBuild, takeOut } from './leaderRun.js';
 import { openOrders, refuseInvalid } from './maintenance/repairOrders.js';
@@ -14,7 +15,7 @@ import { finishSwap } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 
 const POLL_MS = 500;
-/** Every fourth poll also checks the build in use, and stores the log's anchor. */
+/** Every fourth poll also checks the build in use, stores the log's anchor, and drops frozen builds. */
 const SLOW_LOOKS = 4;
 const TAKE_OVER_AGAIN_MS = 5_000;
 
@@ -27,6 +28,7 @@ export async function lookForOrders(run: LeaderRun): Promise<void> {
       if (looks % SLOW_LOOKS === 0) {
         for (const name of inUse.keys()) await checkInUse(run, name);
         await storeAnchor(run);
+        await dropFrozenBuilds(run);
       }
       await look(run);
       failing = false;

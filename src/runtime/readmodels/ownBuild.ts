@@ -1,6 +1,6 @@
 import type { ReadStore } from '../../ports/readStore.js';
 import { asBuild, buildOf, numberOf, sameVersion } from './buildNumbers.js';
-import { previousBuildOf, withRelease } from './previousBuilds.js';
+import { forgetPreviousBuild, previousBuildOf, withRelease } from './previousBuilds.js';
 import type { Projection } from './projection.js';
 
 /** This version's build in use, else its last build in use, else its first build. */
@@ -34,6 +34,14 @@ export async function setFirstNumber(
   number: number,
 ): Promise<void> {
   await records.put(firstKey(name, buildOf(number).version), number);
+}
+
+/** Ensures that no process opens this build again, so that late writes to it reach no readers. */
+export async function abandonNumber(store: ReadStore, name: string, number: number): Promise<void> {
+  await forgetPreviousBuild(store, name, number);
+  const { version } = buildOf(number);
+  if ((await firstNumber(store, { name, version })) === number)
+    await setFirstNumber(store, name, await nextNumber(store, { name, version }));
 }
 
 /** A build number never used before, so that late writes of a process that was cut off reach no other build. */

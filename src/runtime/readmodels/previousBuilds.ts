@@ -45,3 +45,17 @@ export async function putPreviousBuild(
 ): Promise<void> {
   await records.put(`previous/${name}`, previous);
 }
+
+/** Ends the retention of a build that is about to be dropped. */
+export async function forgetPreviousBuild(
+  store: Pick<ReadStore, 'records'>,
+  name: string,
+  number: number,
+): Promise<void> {
+  const builds = withRelease(await previousBuildOf(store, name));
+  const others = builds.filter((one) => one.number !== number);
+  if (others.length === builds.length) return;
+  const [other] = others;
+  if (other === undefined) await store.records.delete(`previous/${name}`);
+  else await putPreviousBuild(store, name, { number: other.number, until: other.until });
+}

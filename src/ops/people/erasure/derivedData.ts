@@ -20,7 +20,7 @@ import type { PutOptions, ReadStore, Records, StoredRecord } from '../../../port
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { PERSONAL_READ_MODELS, type ReadModels } from '../../../projections/index.js';
 import { SECRETS_CACHED_MS } from '../../../runtime/personal/index.js';
-import { dropFrozenBuilds, dropRepairsOf } from '../../../runtime/readmodels/index.js';
+import { awaitNoneFrozen, dropRepairsOf } from '../../../runtime/readmodels/index.js';
 import type { ErasureLog } from './erasureRecord.js';
 
 /** Milliseconds after which every request that read a key before the fence has ended. */
@@ -163,8 +163,8 @@ export async function* allRecords<V>(records: Records, prefix: string): AsyncGen
 }
 
 /**
- * Waits until read models have folded the erasure, drops builds that never will, and leaves nothing in unused parts of
- * files.
+ * Waits until read models have folded the erasure and builds that never will are dropped, and leaves nothing in unused
+ * parts of files.
  * @throws UnavailableError where some read models are behind: the call must be repeated
  */
 export async function removeDerived(
@@ -173,7 +173,7 @@ export async function removeDerived(
   position: Position,
 ): Promise<void> {
   if (!(await accounts.reached(position, CAUGHT_UP_MS))) throw unfinished(['accounts']);
-  const { behind } = await dropFrozenBuilds(store, PERSONAL_READ_MODELS, position);
+  const behind = await awaitNoneFrozen(store, PERSONAL_READ_MODELS, position);
   if (behind.length > 0) throw unfinished(behind);
   await store.scrub();
 }

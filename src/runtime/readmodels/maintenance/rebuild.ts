@@ -282,9 +282,7 @@ export async function requestRollback(
     throw refused(': no previous build is kept, so there is nothing to go back to');
   const { number } = previous;
   if (!(await store.versions(name)).includes(number))
-    throw refused(
-      `: no previous build is kept any more: ${buildText(number)} was dropped, since its time was over or a person was erased`,
-    );
+    throw refused(`: no previous build is kept any more: ${buildText(number)} was dropped, since its time was over`);
   const isOwn = sameVersion(number, version);
   if (isOwn && from !== undefined && !sameVersion(from, version))
     throw refused(

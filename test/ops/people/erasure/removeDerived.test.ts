@@ -9,9 +9,8 @@ const test = suite('what an erasure removes from read models');
 /** Every read model has one build, which serves and reaches nothing. */
 const stopped = {
   versions: async () => [3],
-  active: async () => 3,
   reached: async () => false,
-  records: { get: async () => undefined },
+  records: { put: async () => 1 },
 } as unknown as ReadStore;
 
 for (const [what, accounts, names] of [
