@@ -13,7 +13,9 @@ import { eventually } from '../../support/assertions/until.js';
 import { inVirtualTime } from '../../simulation/world/virtualTime.js';
 
 const test = suite('the presence of processes');
+const MINUTE = 60_000;
 const timed = inVirtualTime(test);
+const timedForHours = inVirtualTime(test, 180 * MINUTE);
 const logger = pino({ level: 'silent' });
 
 /** Records that a process writes no more while `frozen`. */
@@ -114,6 +116,55 @@ timed('renews its record every 300 ms, and polls once a second at rest', async (
   await here.close();
 });
 
+timed('renews its record at once when it takes an identity at rest', async () => {
+  // Scans at rest are at whole seconds, so at most one of these moments is that of a scan.
+  for (const moment of [100, 350, 600, 850]) {
+    const records = memoryRecords(Date.now);
+    const here = openPresence({ records, logger });
+    await sleep(3_000 + moment);
+    void here.self;
+    await sleep(10);
+    assert.is((await records.list('present/')).length, 1, `after ${moment} ms`);
+    await here.close();
+  }
+});
+
+timed('takes another identity after two minutes, though the store does not answer', async () => {
+  const here = openPresence({ records: freezable(memoryRecords(Date.now), () => true), logger, life: null });
+  const first = here.self;
+  await sleep(119_000);
+  assert.is(here.self.process, first.process);
+  await sleep(121_000);
+  assert.is.not(here.self.process, first.process);
+});
+
+timedForHours('the record of a process that ended without a word expires after an hour', async () => {
+  const records = memoryRecords(Date.now);
+  let ended = false;
+  const other = openPresence({ records: freezable(records, () => ended), logger, life: null });
+  void other.self;
+  await sleep(1_000);
+  ended = true;
+  const present = async (): Promise<number> => (await records.list('present/')).length;
+  await sleep(59 * MINUTE);
+  assert.is(await present(), 1);
+  await sleep(2 * MINUTE);
+  assert.is(await present(), 0);
+});
+
+timedForHours('forgets a process without a record after an hour, and not before', async () => {
+  const here = openPresence({ records: memoryRecords(Date.now), logger, life: null });
+  const never = { process: 'never-seen' };
+  await sleep(40 * MINUTE);
+  assert.not.ok(here.isGone(never));
+  await sleep(50 * MINUTE);
+  assert.ok(here.isGone(never));
+  await sleep(15 * MINUTE);
+  assert.not.ok(here.isGone(never), 'it was forgotten');
+  await eventually(() => here.isGone(never));
+  await here.close();
+});
+
 timed('a store that fails while a process ends does not fail its end', async () => {
   const down = async (): Promise<never> => Promise.reject(new UnavailableError('down'));
   const here = openPresence({ records: { ...memoryRecords(Date.now), delete: down }, logger });
@@ -137,6 +188,9 @@ if (processLife() === undefined) {
       child.kill('SIGKILL');
       await once(child, 'exit');
       assert.ok(here.isGone(its));
+      const itself = openPresence({ records: memoryRecords(Date.now), logger, life: its.life });
+      assert.not.ok(itself.isGone(itself.self), 'no process counts itself as gone');
+      await itself.close();
     } finally {
       await here.close();
     }

@@ -3,17 +3,20 @@ import { noFaults } from './faults.js';
 import { openSimulation, perform } from './simulatedWorld.js';
 import { startProcess } from './simulatedProcess.js';
 
-/** Virtual milliseconds after which a test counts as hanging. */
+/** By default: ten minutes. */
 const HANGING_MS = 600_000;
 
 type Add = (name: string, work: () => Promise<void>) => void;
 
-/** Adds tests whose work is done in one simulated process, whose clocks go on only while all of its work waits. */
-export function inVirtualTime(add: Add): Add {
+/**
+ * Adds tests whose work is done in one simulated process, whose clocks go on only while all of its work waits.
+ * @param withinMs virtual milliseconds after which a test counts as hanging
+ */
+export function inVirtualTime(add: Add, withinMs = HANGING_MS): Add {
   return (name, work) =>
     add(name, async () => {
       const simulation = openSimulation({ seed: 1, faults: noFaults() });
       const process = startProcess(simulation, { name: 'tested' });
-      await perform(simulation, process, 'test', work, HANGING_MS);
+      await perform(simulation, process, 'test', work, withinMs);
     });
 }
