@@ -71,10 +71,12 @@ function installation(
     codes = [],
     integration = '1',
     segments = ['former', 'till', 'app'],
+    product = 'latte',
   }: {
     readonly codes?: readonly string[];
     readonly integration?: string;
     readonly segments?: readonly string[];
+    readonly product?: string;
   } = {},
   ...then: readonly GiftEvent[]
 ): Installation {
@@ -84,7 +86,7 @@ function installation(
   const catalogue = {
     current: () => ({
       segments: new Map(SEGMENTS.map((segment) => [segment.id, segment])),
-      products: new Map([['latte', { segments }]]),
+      products: new Map([[product, { segments }]]),
       brandOf: () => ({ integration_id: integration }),
       retired: (_: string, id: string) => id === 'former',
     }),
@@ -156,6 +158,8 @@ test('refuses segments that the product does not have, or no more', async () => 
     await assert.rejects(assign(installation(), { segmentId }), refusal('invalid_segment'));
   await assert.rejects(assign(installation({ segments: ['former'] })), refusal('voucher_not_available'));
   await assert.rejects(assign(installation({ segments: [] })), refusal('voucher_not_available'));
+  const unknown = installation({ product: 'tea' });
+  await assert.rejects(assign(unknown), refusal('voucher_not_available'), 'the catalogue lacks the product');
 });
 
 test('a V1 voucher needs an integration that has some, a V2 voucher does not', async () => {
@@ -192,6 +196,18 @@ test('gives the code of an interrupted draw again', async () => {
   const voucher = await assign(at);
   assert.deepEqual([voucher?.code, voucher?.pin], [first?.code, first?.pin]);
   assert.equal(codesUsed(at.events).length, 1);
+});
+
+test('gives a repeated draw of one command its code again, though the model is behind', async () => {
+  const { events } = installation({ codes: ['A', 'B'] });
+  const before = events.log.length;
+  const stale = codePool(
+    events,
+    codesOf(events, () => before),
+  );
+  const first = await stale.draw('till', GIFT, context('x'));
+  assert.deepEqual(await stale.draw('till', GIFT, context('x')), first);
+  assert.deepEqual(codesUsed(events), [first?.code]);
 });
 
 test('takes the next code where another gift was first, though the model is behind', async () => {

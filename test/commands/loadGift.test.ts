@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import { claimGift } from '../../src/commands/claimGift.js';
 import type { CommandContext } from '../../src/commands/context.js';
-import { type GiftDeps, hasRun, loadGift } from '../../src/commands/loadGift.js';
+import { type GiftDeps, handleGift, hasRun, loadGift } from '../../src/commands/loadGift.js';
 import { phoneStream } from '../../src/domain/account.js';
 import { type GiftEvent, giftStream } from '../../src/domain/gift/events.js';
 import { refuseUnlessMayRedeem } from '../../src/domain/gift/decisions.js';
@@ -81,11 +81,25 @@ test('issues a paid gift in the append of the first command about it', async () 
   await assert.rejects(claim(deps, 'dan'), refusal('gift_already_claimed'));
 });
 
+test('leaves a paid gift unissued where a command decides nothing', async () => {
+  const { deps, events } = installation(charged);
+  const eve = user('eve');
+  const { own, replayed } = await handleGift(deps, await loadGift(deps, GIFT, eve, NOW), eve, context(), () => []);
+  assert.deepEqual([own, replayed, lifeOf(events)], [[], false, []]);
+});
+
 test('refuses an unpaid or declined gift and leaves it unissued', async () => {
   const [pending, refused] = [installation(), installation(declined)];
   await assert.rejects(claim(pending.deps, 'eve'), refusal('gift_not_paid'));
   await assert.rejects(claim(refused.deps, 'eve'), refusal('gift_cancelled'));
   assert.deepEqual([lifeOf(pending.events), lifeOf(refused.events)], [[], []]);
+});
+
+test('reports a document whose purchase has no such gift', async () => {
+  const { deps } = installation(charged);
+  const document = await deps.gifts.get(GIFT);
+  const gifts = { get: async () => ({ ...document, index: 2 }) } as unknown as GiftDeps['gifts'];
+  await assert.rejects(loadGift({ ...deps, gifts }, GIFT, user('eve'), NOW), /its purchase does not have/);
 });
 
 test('decides again on the winner’s state after a lost race', async () => {

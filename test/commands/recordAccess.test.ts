@@ -30,11 +30,14 @@ test('records an operation before it starts, and its end once', async () => {
   assert.is(first.type, 'OperationStarted');
   const { operation_id } = first.data as { operation_id: string };
   assert.equal(first.data, { ...REQUEST, operation_id });
+  assert.is(first.metadata.correlationId, operation_id);
   await begun.end(12, '0000000000000005', false);
   await begun.end(13, null, true);
   assert.is(events.log.length, 2);
   assert.equal(events.log[1]?.data, { operation_id, count: 12, position: '0000000000000005', complete: false });
-  assert.is(events.log[1]?.metadata.correlationId, first.metadata.correlationId);
+  assert.is(events.log[1]?.metadata.correlationId, operation_id);
+  await accessRecorder(events, () => NOW).start(ASKER, REQUEST);
+  assert.is(events.log[2]?.metadata.correlationId, 'r1', 'the request that started it');
 });
 
 test('repeats an unknown outcome with the same id, and throws where it cannot record', async () => {

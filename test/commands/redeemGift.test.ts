@@ -233,7 +233,9 @@ test('the owner redeems at any merchant’s location, and a till only at its own
   assert.deepEqual(await at(bob, 'soho'), ['coffee', 'coffee'], 'as the till');
   assert.deepEqual(await at(bob, 'abroad'), ['tea', null], 'as the owner, where the gift is not valid');
   await assert.rejects(at(TILL, 'abroad'), refusal('invalid_location'));
-  for (const location of ['lost', 'never']) await assert.rejects(at(TILL, location), refusal('invalid_location'));
+  for (const location of ['lost', 'never'])
+    for (const user of [TILL, { ...bob, merchant_id: null, permissions: [] }])
+      await assert.rejects(at(user, location), refusal('invalid_location'));
 });
 
 test.run();

@@ -7,6 +7,7 @@ import type { Aggregate, DomainEvent } from '../../src/domain/decider.js';
 import { Refusal } from '../../src/domain/refusal.js';
 import { type Appended, ConflictError, type EventStore, type NewEvent } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
+import { type Attribute, switchTracing } from '../../src/tracing/spans.js';
 import { memoryEvents } from '../support/engines/memoryEvents.js';
 
 const test = suite('command loop');
@@ -163,6 +164,32 @@ test('an outcome that one try left unknown stays unknown, and is tried again, wh
     (error: UnavailableError) => error.outcomeUnknown,
   );
   assert.deepEqual(said, []);
+});
+
+test('names the types of its events in its span, and whether they are of an earlier run', async () => {
+  const spans: [string, Readonly<Record<string, Attribute>>][] = [];
+  switchTracing({
+    run: async ({ name }, work) =>
+      work({
+        rename: () => undefined,
+        fail: () => undefined,
+        set: (attributes) => void spans.push([name, attributes]),
+      }),
+    current: () => undefined,
+  });
+  try {
+    const events = memoryEvents();
+    const given = context();
+    for (const _ of ['first', 'repeat'])
+      await transact(events, COUNT, 'gift-1', given, () => [event, { ...event, type: 'Ended' }]);
+  } finally {
+    switchTracing(undefined);
+  }
+  const types = { 'gift.event.types': 'Happened Ended' };
+  assert.deepEqual(spans, [
+    ['command gift', { ...types, 'gift.replayed': false }],
+    ['command gift', { ...types, 'gift.replayed': true }],
+  ]);
 });
 
 test.run();
