@@ -119,7 +119,14 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
     };
   }
 
-  const changing = { tag: 'Parked work', roles: ['support'], params, body, exists } as const;
+  const changing = {
+    tag: 'Parked work',
+    roles: ['support'],
+    params,
+    body,
+    exists,
+    withoutReason: true,
+  } as const;
   const answers = [
     { status: 200, description: 'The report.', schema: dataSchema(reportSchema), example: { data: reportExample } },
   ];

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import type { ParkedGroup } from '../../../src/ops/parked/groups.js';
+import { accessStream } from '../../../src/domain/access.js';
 import { parkedId } from '../../../src/domain/parked.js';
 import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../../support/fixtures/parkedWork.js';
 import { gift, type Ran } from '../../support/service/cli.js';
@@ -95,6 +96,13 @@ test('goes on where it ended, and retries each piece once, with who and why', as
   assert.deepEqual(counted, [2, 1, 1]);
   assert.deepEqual(new Set(recorded.map(({ data }) => data.reason)), new Set(['the provider is up']));
   assert.equal(recorded[0].metadata.by.user, 'sue');
+});
+
+test('leaves the reason out of the access record, where no erasure would reach it', async () => {
+  const records = (await service.events.read(accessStream(new Date().toISOString()))).filter(
+    ({ data }) => (data as Json).what === 'POST /ops/parked/groups/:groupId/retry',
+  );
+  assert.deepEqual(new Set(records.map(({ data }) => (data as Json).reason)), new Set([null]));
 });
 
 test('discards a group, and says when nothing of it waits any more', async () => {
