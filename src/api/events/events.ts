@@ -1,5 +1,6 @@
 /** The event feed (docs/api/events.md#list-events). */
 import { inParallel } from '../../lib/async/inParallel.js';
+import { basePathOf } from '../../lib/urls.js';
 import { ticks } from '../../lib/world.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { parsedPosition, positionText } from '../../ports/positionText.js';
@@ -144,7 +145,7 @@ export function eventRoutes({ events, feed, stopping, publicUrl, recognise }: Ev
         return {
           status: 200,
           body: JSON.stringify(batch),
-          headers: { 'Content-Type': CLOUD_EVENTS, ...nextLink(call, next) },
+          headers: { 'Content-Type': CLOUD_EVENTS, ...nextLink(call, next, publicUrl) },
         };
       },
     },
@@ -152,11 +153,11 @@ export function eventRoutes({ events, feed, stopping, publicUrl, recognise }: Ev
 }
 
 /** A batch of CloudEvents has no place for where it ends. */
-function nextLink({ rawQuery }: Call, next: string | null): Readonly<Record<string, string>> {
+function nextLink({ rawQuery }: Call, next: string | null, publicUrl: string): Readonly<Record<string, string>> {
   if (next === null) return {};
   const query = new URLSearchParams(rawQuery);
   query.set('after', next);
-  return { Link: `</api/v2/events?${query.toString()}>; rel="next"` };
+  return { Link: `<${basePathOf(publicUrl)}/api/v2/events?${query.toString()}>; rel="next"` };
 }
 
 type EventQuery = {

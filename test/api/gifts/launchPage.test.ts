@@ -61,6 +61,11 @@ test('every address in an answer has the path of PUBLIC_URL', async () => {
     [page1.path, page1.next_page_url],
     [`https://gifts.test${location}`, `https://gifts.test${location}?per_page=1&page=2`],
   );
+  const feed = await service.ask('GET', '/api/v2/events?limit=1', {
+    token,
+    headers: { accept: 'application/cloudevents-batch+json' },
+  });
+  assert.match(feed.headers.get('link') ?? '', /^<\/base\/api\/v2\/events\?limit=1&after=[^>]+>; rel="next"$/);
   const { servers, components } = (await service.ask('GET', '/openapi.json')).json;
   assert.deepEqual(servers, [{ url: 'https://gifts.test/base' }]);
   assert.equal(
