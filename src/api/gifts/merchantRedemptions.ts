@@ -15,6 +15,7 @@ import { entity } from '../representation/schemas.js';
 import { spanIn, spanParameters } from '../representation/spans.js';
 import { userOf } from '../pipeline/commandContext.js';
 import { type GiftRouteDeps } from './deps.js';
+import { opensGifts } from './openGift.js';
 import { redemptionsIn } from './redemptionList.js';
 import { redemptionExample, redemptionProperties } from './schemas.js';
 
@@ -27,7 +28,8 @@ const redemptionRow = entity('MerchantRedemption', {
   ...redemptionProperties,
   shortcode: {
     type: ['string', 'null'],
-    description: 'The gift’s shortcode, as the customer shows it; null: the gift was not valid for the merchant.',
+    description:
+      'The gift’s shortcode, as the customer shows it; null: the gift was not valid for the merchant, or the caller neither redeems nor unredeems.',
   },
   product_id: { type: 'string' },
   value: { type: 'integer', description: 'The gift’s value, pence.' },
@@ -165,7 +167,7 @@ async function rowsOf(deps: GiftRouteDeps, user: UserDocument, entries: readonly
     return {
       ...redemptionEntity(gift_id, redemption),
       // A shortcode opens a gift that has no receiver to whoever knows it.
-      shortcode: data.merchant_id === null ? null : deps.shortcodes.of(gift_id),
+      shortcode: data.merchant_id !== null && opensGifts(user) ? deps.shortcodes.of(gift_id) : null,
       product_id: data.product_id,
       value: data.value,
       user_id: by !== undefined && own.has(by) ? by : null,

@@ -27,6 +27,9 @@ export async function openGift(
 
 function isKnownTo({ catalogue }: GiftRouteDeps, { transaction, owner }: JoinedGift, user: UserDocument): boolean {
   if (owner === user.id || transaction.buyer_id === user.id) return true;
-  const { merchant } = callerOf(catalogue, transaction, user);
-  return merchant?.valid === true && merchant.permissions.some((one) => one === 'redeem' || one === 'unredeem');
+  return callerOf(catalogue, transaction, user).merchant?.valid === true && opensGifts(user);
 }
+
+/** Whether a merchant's user may look up gifts that are valid for the merchant. */
+export const opensGifts = ({ permissions }: Pick<UserDocument, 'permissions'>): boolean =>
+  permissions.some((one) => one === 'redeem' || one === 'unredeem');

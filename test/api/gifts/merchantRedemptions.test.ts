@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { eventually } from '../../support/assertions/until.js';
+import { till } from '../../support/fixtures/testCatalogue.js';
 import { buyOne, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 
@@ -9,6 +10,7 @@ let service: Service;
 
 test.before(async () => {
   service = await startService();
+  await service.import({ users: [till('hooks-coffee', 'coffee', ['webhooks'])] });
 });
 test.after(() => service.close());
 
@@ -117,6 +119,15 @@ test('shows what was redeemed where it is not valid, without its shortcode, as s
 
   assert.equal((await unredeem(service, gift, made.id, 'till-coffee')).status, 200);
   assert.equal((await read('till-cinema'))[0].redeemed, false);
+});
+
+test('shows no shortcode to a user who may neither redeem nor unredeem: by it a stranger would claim the gift', async () => {
+  const { made, position } = await redeemNew();
+  assert.equal((await unredeem(service, made.gift_id)).status, 200);
+  const [row] = (await list('', 'hooks-coffee', position)).json.data;
+  assert.deepEqual([row.id, row.shortcode], [made.id, null]);
+  const token = await service.userToken('hooks-coffee');
+  refused(await service.ask('GET', `/api/v2/gifts/${row.gift_id}`, { token }), 404, 'gift not found');
 });
 
 test('customers, users without a permission and clients are refused, and so is a false query', async () => {
