@@ -94,7 +94,10 @@ export function decideProviderEvent(state: MadePurchase, providerEvent: Provider
 export function unsureCharge(state: MadePurchase, providerEvent: ProviderEvent): string | undefined {
   if (providerEvent.kind === 'refund failed') {
     const refund = state.refunds.get(providerEvent.refund_id);
-    return refund !== undefined && 'started' in refund && failed(state, providerEvent).length > 0
+    return refund !== undefined &&
+      'started' in refund &&
+      !boughtNothing(state, refund.started.charge_id) &&
+      failed(state, providerEvent).length > 0
       ? refund.started.charge_id
       : undefined;
   }

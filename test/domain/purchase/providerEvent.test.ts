@@ -386,6 +386,20 @@ test('a charge that bought nothing leaves the refunds of the one that paid beyon
   assert.equal(unsureCharge(state, refunded(350)), undefined);
   assert.equal(unsureCharge(state, refunded(1050, 'pi_2')), undefined);
   assert.equal(unsureCharge(after(declined, late, refused).state, refunded(1050, 'pi_2')), undefined);
+  const undelivered: ProviderEvent = {
+    provider,
+    kind: 'refund failed',
+    refund_id: 'late-pi_2',
+    attempt: 1,
+    refund_ref: 're_2',
+    code: 'lost_card',
+  };
+  for (const end of [charged, declined]) {
+    assert.equal(unsureCharge(after(end, late).state, undelivered), undefined);
+    after(end, late)
+      .hears({ ...undelivered, others: 1050 })
+      .then(refused);
+  }
 });
 
 test('opens and closes a dispute once, in whatever order it is reported', () => {
