@@ -2,6 +2,7 @@
 import { ticks } from '../../lib/world.js';
 import type { LogRange } from '../../ops/ranges/range.js';
 import {
+  redemptionTopic,
   REDEMPTION_FILTERS,
   REDEMPTION_FILTER_NAMES,
   type RedemptionFilter,
@@ -111,7 +112,7 @@ export function redemptionAuditRoutes({ engines, gifts }: Pick<OpsDeps, 'engines
         const { query } = call;
         const range = await requestedRange(engines.events, query);
         const filter = filterOf(query, gifts.shortcodes);
-        const recorded = filter.gift === undefined ? {} : { gift: filter.gift };
+        const recorded = redemptionTopic(filter);
         await refuseUnknown(engines.events, filter);
         const format = formatOf(call);
         if (format === 'json') {

@@ -5,6 +5,7 @@ import {
   type RedemptionRecord,
   readRedemptions,
   redemptionCsv,
+  redemptionTopic,
 } from '../../ops/redemptions/redemptionHistory.js';
 import type { LogRange } from '../../ops/ranges/range.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -58,7 +59,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
     const viewing = { personal: false, reason };
     const record = await cliAccess(events).start(
       'gift audit redemptions',
-      { ...flags, giftId: undefined, ...filter },
+      { ...flags, giftId: undefined, ...filter, ...redemptionTopic(filter) },
       viewing,
     );
     const progress = progressBar(terminal.stderr, { doing: 'exporting', unit: 'records' });

@@ -64,6 +64,12 @@ export async function unknownTo(events: EventStore, filter: RedemptionFilter): P
   );
 }
 
+/** The gift or person that a list is about, for the access record. */
+export const redemptionTopic = ({ gift, user }: RedemptionFilter): Readonly<Record<string, string>> => ({
+  ...(gift === undefined ? {} : { gift }),
+  ...(user === undefined ? {} : { person: user }),
+});
+
 /** A redemption or reversal. */
 export interface RedemptionRecord extends EventView {
   readonly gift_id: string;

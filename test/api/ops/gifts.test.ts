@@ -182,8 +182,10 @@ test('who saw what is found by person, gift and who, from day to day', async () 
   assert.ok(after.json.data[0].revision > who.json.data[1].revision);
   const about = await ask(`/ops/access?${today}&gift=${service.shortcodeOf(id)}&limit=1000`);
   assert.ok(about.json.data.length > 0);
+  const [{ data: issued }] = (await service.events.read(`gift-${id}`)) as [Json];
+  const names = [id, redemption, issued.transaction_id as string];
   for (const { type, data } of about.json.data as Json[])
-    if (type !== 'OperationEnded') assert.ok(JSON.stringify(data.asked).includes(id));
+    if (type !== 'OperationEnded') assert.ok(names.some((name) => JSON.stringify(data.asked).includes(name)));
   const longAgo = '/ops/access?from=1999-01-01&to=1999-01-01';
   assert.deepEqual((await ask(`${longAgo}&person=ann&gift=${id}`)).json, { data: [], next: null });
   for (const one of ['person=nobody', 'person=phone:0f3b', 'gift=00000000000000000000'])
@@ -199,6 +201,21 @@ test('who saw what is found by person, gift and who, from day to day', async () 
   refused(await ask('/ops/access?from=2999-01-01'), 422, 'from must not be in the future');
   refused(await ask(`/ops/access?${today}&gift=none`), 422, 'gift is not valid');
   refused(await ask(`/ops/access?${today}&after=1999-01-01.3`), 422, 'after is not valid');
+});
+
+test('who saw a gift by its redemption, and who acted on it among many, is found by the gift', async () => {
+  const gift = await buyOne(service);
+  const redemption = (await redeem(service, gift)).json.data.id as string;
+  assert.equal((await ask(`/ops/gifts/${redemption}/history`)).status, 200);
+  const acted = await service.ask('POST', '/ops/actions', {
+    token: await service.userToken('sue'),
+    body: { action: 'block', items: [{ id: gift }], reason: 'reported as stolen' },
+  });
+  assert.equal(acted.status, 200, acted.text);
+  assert.deepEqual(
+    ((await ask(`/ops/access?gift=${gift}`)).json.data as Json[]).map(({ data }) => data.what),
+    ['GET /ops/gifts/:giftId/history', 'POST /ops/actions'],
+  );
 });
 
 test('waits for a redemption just answered, where its id leads to the gift', async () => {

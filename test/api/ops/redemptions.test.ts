@@ -53,6 +53,8 @@ test('pages follow one another by position, and end', async () => {
 test('filters hold, and the range is shown', async () => {
   const of = async (query: string): Promise<Json[]> => (await ask(`/ops/redemptions?${query}`)).json.data;
   assert.equal((await of('merchant=coffee&location=bean-soho&user=till-coffee')).length, 6);
+  const { data } = await last();
+  assert.equal(data.asked.person, 'till-coffee', 'a list of what a user did is a look at that person');
   assert.deepEqual(await of('merchant=cinema'), []);
   // As the CSV names them.
   assert.equal(

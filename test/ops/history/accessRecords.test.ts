@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { accessRecorder } from '../../../src/commands/recordAccess.js';
 import { type AccessFilter, readAccess } from '../../../src/ops/history/accessRecords.js';
 import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
+import { eventOf } from '../../support/service/testLog.js';
 
 const test = suite('access records');
 
@@ -57,6 +58,40 @@ test('finds calls by person, gift and who, with the ends of operations', async (
   assert.equal(await found(...within, { who: 'aud' }), ['gift by shortcode', 'export', 'its end']);
   assert.equal(await found(...within, { who: 'cli:root@host' }), ['shown']);
   assert.equal(await found(...within, { person: 'u42', who: 'sue' }), ['person', 'search']);
+});
+
+test('finds calls that name a gift by a redemption, its purchase or a list', async () => {
+  const redeemed = { redemption_id: '1a22c6e9d5f94d4e427845c5d71385e' };
+  await events.append(
+    `gift-${GIFT}`,
+    [eventOf('GiftIssued', { transaction_id: 't1' }), eventOf('GiftRedeemed', redeemed)],
+    'none',
+  );
+  const day = '2026-05-07';
+  const { redemption_id: redemption } = redeemed;
+  await seen(day, 'aud', 'history by redemption', { giftId: redemption, transactionId: 't1' });
+  await seen(day, 'aud', 'history of the purchase', { gift: 't1', transactionId: 't1' });
+  await seen(day, 'sue', 'search by redemption', { by: 'redemption', redemption, transactionId: 't1' });
+  await seen(day, 'sue', 'search by charge', { by: 'charge', transactionId: 't1' });
+  await seen(day, 'sue', 'many', { action: 'block', ids: ['0c4f1a9e7b2d8c6f5a30', GIFT] });
+  await seen(day, 'sue', 'refund of it', { transactionId: 't1', gift_ids: [GIFT] });
+  await seen(day, 'sue', 'parked work of the purchase', { parkedId: 't1' });
+  for (const other of [
+    { giftId: '0c4f1a9e7b2d8c6f5a30', transactionId: 't1' },
+    { transactionId: 't1', gift_ids: ['0c4f1a9e7b2d8c6f5a30'] },
+    { transactionId: 't2' },
+    { ids: [] },
+  ])
+    await seen(day, 'sue', 'another', other);
+  assert.equal(await found(day, day, { gift: GIFT }), [
+    'history by redemption',
+    'history of the purchase',
+    'search by redemption',
+    'search by charge',
+    'many',
+    'refund of it',
+    'parked work of the purchase',
+  ]);
 });
 
 test('reads on from a place, in pages', async () => {
