@@ -112,7 +112,7 @@ export async function joinGifts(
 
 /**
  * A gift as it was right after one of its events. Its own document is folded from the streams, whatever the read model
- * of gifts holds now. `history` ends with that event.
+ * of gifts holds now; its purchase and owner are at least as of that event. `history` ends with it.
  * @throws UnavailableError
  */
 export async function giftAfter(
@@ -120,11 +120,12 @@ export async function giftAfter(
   id: string,
   history: readonly RecordedEvent[],
 ): Promise<JoinedGift> {
-  const gift = await giftIn(deps.events, id, history, history.at(-1)?.position);
-  const transaction = await deps.transactions.get(gift.transaction_id);
+  const until = history.at(-1)?.position;
+  const gift = await giftIn(deps.events, id, history, until);
+  const transaction = await deps.transactions.get(gift.transaction_id, until);
   if (transaction === undefined) throw new Error(`a gift names purchase ${gift.transaction_id}, which was never made`);
   const phoneId = gift.receiver.phone_id;
-  const phone = phoneId === undefined ? undefined : await deps.accounts.get(`phone-${phoneId}`);
+  const phone = phoneId === undefined ? undefined : await deps.accounts.get(`phone-${phoneId}`, until);
   return joinedGift(id, gift, transaction, phone);
 }
 

@@ -131,6 +131,20 @@ test('has the receiver and owner at the time of an event, despite later reassign
   );
 });
 
+test('reads the purchase and the owner as of the event, however late the read models are', async () => {
+  const requested: unknown[] = [];
+  const models = having(phone(), transaction);
+  for (const name of ['transactions', 'accounts'] as const) {
+    const { get } = models[name];
+    (models[name] as { get: unknown }).get = async (...of: Parameters<typeof get>) => (requested.push(of), get(...of));
+  }
+  await giftAfter(models, 'g', [issued({}), event('GiftReassigned', { receiver: { phone_id: 'h' } }, 7, day(3))]);
+  assert.equal(requested, [
+    ['t', '7'],
+    ['phone-h', '7'],
+  ]);
+});
+
 test('a stream that no gift was issued to, or that names no purchase, is no gift', async () => {
   for (const history of [[], [issued({})]]) {
     try {
