@@ -88,8 +88,12 @@ const MODELS = PROJECTIONS.map(checkpointName).join(' ');
 /**
  * A data folder with a whole history of so many gifts. A folder of `BENCH_DIR` (default: the temporary folder) is kept
  * and used again while the read models are the same, since a million gifts take minutes to make; `fresh` ones are not.
+ * `sample`: the number of gifts that are named; default all.
  */
-export function historyOf(gifts: number, options: { readonly fresh?: boolean } = {}): BenchData {
+export function historyOf(
+  gifts: number,
+  options: { readonly fresh?: boolean; readonly sample?: number } = {},
+): BenchData {
   const home = process.env['BENCH_DIR'] ?? tmpdir();
   const dir = options.fresh === true ? scratch(String(gifts)) : join(home, `gift-bench-history-${gifts}`);
   const [made, models] = [join(dir, 'bench-gifts.json'), join(dir, 'bench-models.txt')];
@@ -98,7 +102,7 @@ export function historyOf(gifts: number, options: { readonly fresh?: boolean } =
     mkdirSync(dir, { recursive: true });
     process.stderr.write(`making a history of ${gifts} gifts in ${dir} …\n`);
     importCatalogue(dir);
-    const history = generateHistory({ dir, gifts, users: USERS, sampleSize: gifts });
+    const history = generateHistory({ dir, gifts, users: USERS, sampleSize: options.sample ?? gifts });
     writeFileSync(made, JSON.stringify({ events: history.events, gifts: history.sample }));
     writeFileSync(models, MODELS);
   }

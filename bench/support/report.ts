@@ -18,7 +18,8 @@ export function table(rows: readonly Readonly<Record<string, string | number>>[]
   console.log([line(names), ...cells.map(line)].join('\n'));
 }
 
-function shown(value: string | number): string {
+/** A number as tables have it; text as it is. */
+export function shown(value: string | number): string {
   if (typeof value === 'string') return value;
   return value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(value >= 10 ? 1 : 2);
 }

@@ -5,6 +5,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { residentMb, threadsOf } from './threads.js';
 
 /** A running server. */
 export interface Server {
@@ -25,7 +26,6 @@ export interface Server {
 const dist = fileURLToPath(new URL('../..', import.meta.url));
 /** How long anything may take to start: a folder that was never opened is folded first. */
 const START_MS = 1_200_000;
-const TICKS_PER_SECOND = 100;
 
 // A bench that fails must not leave its servers behind.
 const running = new Set<ChildProcess>();
@@ -116,7 +116,7 @@ async function start(
     startMs,
     readyMs: performance.now() - began,
     cpuSeconds: () => processes().reduce((sum, one) => sum + cpuSecondsOf(one), 0),
-    residentMb: () => processes().reduce((sum, one) => sum + residentMbOf(one), 0),
+    residentMb: () => processes().reduce((sum, one) => sum + residentMb(one), 0),
     async loopDelay() {
       child.send('loopDelay');
       const [delay] = (await once(child, 'message')) as [number];
@@ -135,15 +135,8 @@ function childrenOf(pid: number): readonly number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 }
 
-function cpuSecondsOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
-
-const residentMbOf = (pid: number): number =>
-  (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024) / 1e6;
+/** Of the threads that live: the process's own figure counts in hundredths of a second. */
+const cpuSecondsOf = (pid: number): number => threadsOf(pid).reduce((sum, { used }) => sum + used, 0) / 1e6;
 
 async function until<T>(
   child: ChildProcess,

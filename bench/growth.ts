@@ -1,0 +1,241 @@
+/**
+ * What grows with the log: costs of requests, time of what reads all events, start, memory and bytes on disk, for logs
+ * of ten thousand to ten million events. `--events=N,N…` names other sizes. Writes `bench/results/growth.md` and
+ * `growth.svg`. The services of all sizes run side by side, and each round asks all of them, in both orders: what the
+ * machine does meanwhile falls on every size. Requests are held by processor time, with all that follows them.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { format, resolveConfig } from 'prettier';
+import { GIFT } from './support/command.js';
+import { buyer, historyOf, lookUpOf, purchaseOf, redemptionOf, tills, tokensOf } from './support/data.js';
+import { load, type LoadRequest } from './support/load.js';
+import { plot } from './support/plot.js';
+import { median, shown, table, verdict } from './support/report.js';
+import { type Server, startService } from './support/server.js';
+
+const { values } = parseArgs({
+  options: {
+    events: { type: 'string', default: '10000,100000,1000000,10000000' },
+    rounds: { type: 'string', default: '6' },
+  },
+});
+const SIZES = values.events.split(',').map(Number);
+const ROUNDS = Number(values.rounds);
+/** Rounds before those that count: the engine compiles the code in them. */
+const WARM_ROUNDS = 2;
+const EVENTS_A_GIFT = 3.66;
+const SAMPLE = 40_000;
+const STARTS = 3;
+const CONNECTIONS = 32;
+const PAGE = 20;
+/** What follows requests is done once the process takes less of a core than this for so long. */
+const SETTLED = { share: 0.12, ms: 500 };
+
+/** Requests of each kind in a round. */
+const KINDS = {
+  'look-up': { method: 'GET', amount: 2_000 },
+  'page of redemptions': { method: 'GET', amount: 1_000 },
+  'page of the event feed': { method: 'GET', amount: 1_000 },
+  redemption: { method: 'POST', amount: 150 },
+  purchase: { method: 'POST', amount: 150 },
+} as const;
+type Kind = keyof typeof KINDS;
+const NAMES = Object.keys(KINDS) as Kind[];
+
+/** Commands that read the whole log. */
+const COMMANDS = {
+  'rebuild of gifts': ['projections', 'rebuild', 'gifts'],
+  'verification of gifts': ['projections', 'verify', 'gifts'],
+  'verification of the log': ['audit', 'verify'],
+  backup: ['backup', 'growth.log'],
+} as const;
+type Command = keyof typeof COMMANDS;
+
+interface Size {
+  readonly dir: string;
+  readonly events: number;
+  /** Seconds of the first start until all read models and the tree are built. */
+  readonly firstStartS: number;
+  readonly startS: number;
+  readonly bytes: number;
+  readonly server: Server;
+  readonly startMb: number;
+  readonly costs: Readonly<Record<Kind, number[]>>;
+  mostMb: number;
+}
+
+async function settled({ cpuSeconds }: Server): Promise<void> {
+  for (;;) {
+    const [before, began] = [cpuSeconds(), performance.now()];
+    await wait(SETTLED.ms);
+    if (((cpuSeconds() - before) * 1_000) / (performance.now() - began) < SETTLED.share) return;
+  }
+}
+
+async function open(size: number): Promise<Size> {
+  const { dir, events, gifts } = historyOf(Math.round(size / EVENTS_A_GIFT), { fresh: true, sample: SAMPLE });
+  const began = performance.now();
+  const first = await startService(dir);
+  await settled(first);
+  const firstStartS = (performance.now() - began - SETTLED.ms) / 1_000;
+  await first.stop();
+  const starts: number[] = [];
+  for (let n = 0; n < STARTS; n++) {
+    const again = await startService(dir);
+    starts.push(again.readyMs);
+    await again.stop();
+  }
+  const bytes = bytesOf(dir) / events;
+  const server = await startService(dir);
+  const startMb = server.residentMb();
+  const tokens = await tokensOf(server.url, [...tills, buyer.username]);
+  const issued = gifts.filter(({ status }) => status === 'issued');
+  const till = { Authorization: `Bearer ${tokens.get(tills[0] ?? '') ?? ''}` };
+  const requests: Readonly<Record<Kind, readonly LoadRequest[]>> = {
+    'look-up': gifts.map((gift) => lookUpOf(gift, tokens)),
+    'page of redemptions': [{ path: `/api/v2/redemptions?limit=${PAGE}`, headers: till }],
+    'page of the event feed': (await feedPages(server.url, till)).map((path) => ({ path, headers: till })),
+    redemption: issued.map((gift) => redemptionOf(gift, tokens)),
+    purchase: Array.from({ length: (WARM_ROUNDS + ROUNDS) * KINDS.purchase.amount }, (_, n) => purchaseOf(n, tokens)),
+  };
+  for (const kind of NAMES) {
+    const repeated = requests[kind];
+    const amount = (WARM_ROUNDS + ROUNDS) * KINDS[kind].amount;
+    if (KINDS[kind].method === 'POST' && repeated.length < amount) throw new Error(`too few gifts for each ${kind}`);
+    const lines = Array.from({ length: amount }, (_, n) => JSON.stringify(repeated[n % repeated.length]));
+    writeFileSync(requestsIn(dir, kind), lines.join('\n'));
+  }
+  const costs = Object.fromEntries(NAMES.map((kind) => [kind, []])) as unknown as Size['costs'];
+  return { dir, events, firstStartS, startS: median(starts) / 1_000, bytes, server, startMb, costs, mostMb: startMb };
+}
+
+const requestsIn = (dir: string, kind: Kind): string => join(dir, `bench-${kind.replaceAll(' ', '-')}.jsonl`);
+
+/** Addresses of full pages at every depth of a caller's feed. */
+async function feedPages(url: string, headers: Record<string, string>): Promise<string[]> {
+  const paths: string[] = [];
+  for (let path = `/api/v2/events?limit=${PAGE}`; paths.length < 5_000;) {
+    const page = (await (await fetch(url + path, { headers })).json()) as { next: string; data: readonly unknown[] };
+    if (page.data.length < PAGE) break;
+    paths.push(path);
+    path = `/api/v2/events?limit=${PAGE}&after=${encodeURIComponent(page.next)}`;
+  }
+  return paths;
+}
+
+function bytesOf(dir: string): number {
+  let bytes = 0;
+  for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true }))
+    if (entry.isFile() && !entry.name.startsWith('bench-')) bytes += statSync(join(entry.parentPath, entry.name)).size;
+  return bytes;
+}
+
+/** Microseconds of processor time a request. */
+async function costOf({ dir, server }: Size, kind: Kind, round: number): Promise<number> {
+  const { method, amount } = KINDS[kind];
+  await settled(server);
+  const before = server.cpuSeconds();
+  await load({
+    url: server.url,
+    method,
+    connections: CONNECTIONS,
+    requests: requestsIn(dir, kind),
+    pick: { kind: 'once', skip: round * amount, amount },
+    headers: method === 'POST' ? { 'Content-Type': 'application/json' } : {},
+    expect: method === 'POST' ? 201 : 200,
+  });
+  await settled(server);
+  return ((server.cpuSeconds() - before) * 1e6) / amount;
+}
+
+/** Seconds that a command takes. */
+async function secondsOf({ dir }: Size, command: Command): Promise<number> {
+  const began = performance.now();
+  const child = spawn(process.execPath, [GIFT, ...COMMANDS[command]], {
+    cwd: dir,
+    env: { PATH: process.env['PATH'], DATA_DIR: dir },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`gift ${COMMANDS[command].join(' ')} ended with ${code}`);
+  return (performance.now() - began) / 1_000;
+}
+
+const sizes: Size[] = [];
+for (const size of SIZES) sizes.push(await open(size));
+for (let round = 0; round < WARM_ROUNDS + ROUNDS; round++)
+  for (const kind of NAMES)
+    for (const size of round % 2 === 0 ? sizes : sizes.toReversed()) {
+      const cost = await costOf(size, kind, round);
+      size.mostMb = Math.max(size.mostMb, size.server.residentMb());
+      if (round >= WARM_ROUNDS) size.costs[kind].push(cost);
+    }
+for (const { server } of sizes) await server.stop();
+const seconds: Readonly<Record<Command, number>>[] = [];
+for (const size of sizes) {
+  const own: Partial<Record<Command, number>> = {};
+  for (const command of Object.keys(COMMANDS) as Command[]) own[command] = await secondsOf(size, command);
+  seconds.push(own as Record<Command, number>);
+  rmSync(size.dir, { recursive: true });
+}
+
+const costs = Object.fromEntries(NAMES.map((kind) => [kind, sizes.map((size) => median(size.costs[kind]))]));
+const times = {
+  'first start': sizes.map(({ firstStartS }) => firstStartS),
+  ...Object.fromEntries(
+    (Object.keys(COMMANDS) as Command[]).map((command) => [command, seconds.map((own) => own[command])]),
+  ),
+  start: sizes.map(({ startS }) => startS),
+};
+const rows: readonly (readonly [string, readonly number[]])[] = [
+  ...Object.entries(costs).map(([kind, figures]) => [`${kind}, µs of processor time`, figures] as const),
+  ...Object.entries(times).map(([what, figures]) => [`${what}, s`, figures] as const),
+  ['resident after the start, MB', sizes.map(({ startMb }) => startMb)],
+  ['resident under these requests at most, MB', sizes.map(({ mostMb }) => mostMb)],
+  ['on disk, bytes an event', sizes.map(({ bytes }) => bytes)],
+];
+const heads = sizes.map(({ events }) => `${events.toLocaleString('en')} events`);
+const cells = rows.map(([what, figures]) => [what, ...figures.map(shown)]);
+table(
+  cells.map(([what = '', ...figures]) => ({
+    what,
+    ...Object.fromEntries(heads.map((head, at) => [head, figures[at] ?? ''])),
+  })),
+);
+const results = fileURLToPath(new URL('../../bench/results/', import.meta.url));
+const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`;
+const page = join(results, 'growth.md');
+const text = await format(
+  [
+    '# Growth',
+    '',
+    'Written by `npm run bench -- growth`; the plot is [growth.svg](growth.svg).',
+    '',
+    line(['', ...heads]),
+    line(['---', ...heads.map(() => '--:')]),
+    ...cells.map(line),
+  ].join('\n'),
+  { ...(await resolveConfig(page)), parser: 'markdown' },
+);
+mkdirSync(results, { recursive: true });
+writeFileSync(page, text);
+writeFileSync(
+  join(results, 'growth.svg'),
+  plot(
+    sizes.map(({ events }) => events),
+    [
+      { title: 'Processor time of a request, µs, by events in the log', lines: costs },
+      { title: 'Seconds that it takes, by events in the log', lines: times },
+    ],
+  ),
+);
+for (const kind of NAMES)
+  verdict(`${kind}, largest log to smallest`, (costs[kind]?.at(-1) ?? 0) / (costs[kind]?.[0] ?? 1), { atMost: 1.2 });
+verdict('start with the largest log', sizes.at(-1)?.startS ?? 0, { atMost: 1 }, ' s');
+verdict('resident with the largest log', sizes.at(-1)?.mostMb ?? 0, { atMost: 400 }, ' MB');
