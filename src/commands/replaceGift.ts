@@ -1,12 +1,14 @@
 /** Another gift at no charge in place of one that was lost to its owner (docs/support.md#replaced-gifts). */
 import { isStaff, ownerByPhone, phoneStream } from '../domain/account.js';
+import { fold } from '../domain/decider.js';
 import { presentReceiver } from '../domain/gift/decisions.js';
 import { type GiftReplaced, giftStream, type Receiver } from '../domain/gift/events.js';
+import { giftAggregate } from '../domain/gift/state.js';
 import { giftIdsIn } from '../domain/giftIds.js';
 import { purchaseSubject } from '../domain/personalFields.js';
 import { isDisputed } from '../domain/purchase/disputes.js';
-import { type GiftsPurchased, transactionStream } from '../domain/purchase/events.js';
-import { type MadePurchase, purchaseAggregate, reversalsOf } from '../domain/purchase/state.js';
+import { type GiftsPurchased, type PaymentCharged, transactionStream } from '../domain/purchase/events.js';
+import { type MadePurchase, type Purchase, purchaseAggregate, reversalsOf } from '../domain/purchase/state.js';
 import { Refusal } from '../domain/refusal.js';
 import { replace } from '../domain/supportActions.js';
 import { randomBytes } from '../lib/world.js';
@@ -30,20 +32,53 @@ export interface ReplaceDeps extends SupportDeps {
 /** The part of a purchase on which it depends whether a gift is exchanged for it. */
 type Replacing = Pick<GiftsPurchased['data'], 'transaction_id' | 'seed' | 'replaces' | 'reason'>;
 
+/** The purchase process declined the purchase while the command ran. */
+class DeclinedError extends Error {}
+
 /**
  * Appends a purchase at no charge, then exchanges the old gift for it. Where the command ends in between, the purchase
- * process exchanges the gift, or declines the purchase. `voided`: the issuer has made an issued code worthless.
+ * process exchanges the gift, or declines the purchase. A gift is never given for a declined purchase, which issues
+ * none: a repeat of the command then makes another one. `voided`: the issuer has made an issued code worthless.
  * @throws Refusal `gift_not_found`, `receiver_not_found`, or as `decideExchange`; UnavailableError
  */
 export async function replaceGift(
   deps: ReplaceDeps,
   giftId: string,
   context: CommandContext,
-  { voided, reason }: { readonly voided: boolean; readonly reason: string },
+  how: { readonly voided: boolean; readonly reason: string },
 ): Promise<Transacted> {
   const { events } = deps;
-  const transaction_id = transactionIdOf(context);
-  const made = await transact(events, purchaseAggregate, transactionStream(transaction_id), context, async () => {
+  for (let number = 1; ; number++) {
+    const made = await makePurchase(deps, giftId, context, how, number);
+    if (made.state.status === 'declined') continue;
+    const replacing = made.own[0]?.data as Replacing;
+    try {
+      const given = await supportAction(deps, giftId, context, async (found) => {
+        const decided = await decideExchange(events, found, replacing, context.now);
+        const { status } = await readPurchase(events, replacing.transaction_id);
+        if (status === 'declined') throw new DeclinedError();
+        return decided;
+      });
+      // The purchase process may have been first, as the same command.
+      return { ...given, replayed: made.replayed };
+    } catch (error) {
+      if (!(error instanceof DeclinedError)) throw error;
+    }
+  }
+}
+
+/** `number`: of the command's purchases, from 1. */
+async function makePurchase(
+  deps: ReplaceDeps,
+  giftId: string,
+  context: CommandContext,
+  { voided, reason }: { readonly voided: boolean; readonly reason: string },
+  number: number,
+): Promise<Transacted<Purchase>> {
+  const { events } = deps;
+  const { commandId } = context;
+  const transaction_id = transactionIdOf({ commandId: number === 1 ? commandId : `${commandId} ${number}` });
+  return transact(events, purchaseAggregate, transactionStream(transaction_id), context, async () => {
     const found = await foundGift(deps, giftId, await events.read(giftStream(giftId)));
     const history = await events.read(transactionStream(found.gift.issued.transaction_id));
     const client = history[0]?.metadata.by.client;
@@ -61,12 +96,22 @@ export async function replaceGift(
     await decideExchange(events, found, replacing, context.now);
     return [{ type: 'GiftsPurchased', data: await purchaseLike(deps, found, replacing) }];
   });
-  const replacing = made.own[0]?.data as Replacing;
-  const given = await supportAction(deps, giftId, context, async (found) =>
-    decideExchange(events, found, replacing, context.now),
-  );
-  // The purchase process may have been first, as the same command.
-  return { ...given, replayed: made.replayed };
+}
+
+/** The payment of the purchase that replaces this gift. */
+export const paidByGift = (giftId: string): PaymentCharged => ({
+  type: 'PaymentCharged',
+  data: { amount: 0, provider: 'replacement', charge_id: `replacement-${giftId}` },
+});
+
+/** Whether the gift that the purchase replaces was given up for it. @throws UnavailableError */
+export async function isExchanged(
+  events: Reads,
+  { transaction_id, replaces }: Pick<GiftsPurchased['data'], 'transaction_id' | 'replaces'>,
+): Promise<boolean> {
+  if (replaces === undefined) return false;
+  const gift = fold(giftAggregate, await events.read(giftStream(replaces.gift_id)));
+  return gift.status !== 'none' && gift.replacedBy?.transaction_id === transaction_id;
 }
 
 /**

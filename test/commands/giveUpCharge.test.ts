@@ -9,6 +9,7 @@ import type { DomainEvent } from '../../src/domain/decider.js';
 import { parkedId } from '../../src/domain/parked.js';
 import { walletStream } from '../../src/domain/wallet.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+import { giftIssued } from '../support/fixtures/giftEvents.js';
 
 const test = suite('discarding a parked charge');
 const context = (commandId: string = randomUUID()): CommandContext => ({
@@ -66,6 +67,25 @@ test('keeps a wallet that has not paid from paying later', async () => {
   ]);
   assert.deepEqual(await discard(parked([], [topUp])), ['WorkDiscarded', 'WalletDebitRefused', 'PaymentDeclined']);
   assert.deepEqual(await discard(parked([])), ['WorkDiscarded', 'PaymentDeclined'], 'a card’s reference has no wallet');
+});
+
+test('declines a replacement, unless its gift was given up for it', async () => {
+  const replaced: DomainEvent = {
+    type: 'GiftReplaced',
+    data: { replaced_by: { gift_id: 'h', transaction_id: 't1' }, reason: 'lost' },
+  };
+  const of = (...then: readonly DomainEvent[]): MemoryEvents => {
+    const events = parked([]);
+    const replaces = { gift_id: 'g', transaction_id: 't0' };
+    Object.assign(events.log[0]?.data ?? {}, { total: 0, payment_reference: '', replaces });
+    events.given('gift-g', giftIssued(), ...then);
+    return events;
+  };
+  const kept = of();
+  assert.deepEqual((await discard(kept)).slice(-2), ['WorkDiscarded', 'PaymentDeclined']);
+  const given = of(replaced);
+  assert.deepEqual((await discard(given)).slice(-2), ['WorkDiscarded', 'PaymentCharged']);
+  assert.deepEqual(given.log.at(-1)?.data, { amount: 0, provider: 'replacement', charge_id: 'replacement-g' });
 });
 
 test('leaves a charge that is settled, and other steps, as they are', async () => {

@@ -4,11 +4,12 @@ import type { CommandContext } from '../../src/commands/context.js';
 import { transactionIdOf } from '../../src/commands/purchaseGifts.js';
 import { type ReplaceDeps, replaceGift } from '../../src/commands/replaceGift.js';
 import type { DomainEvent } from '../../src/domain/decider.js';
-import { giftStream, type Receiver } from '../../src/domain/gift/events.js';
+import { type GiftReplaced, giftStream, type Receiver } from '../../src/domain/gift/events.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { phoneSubject, purchaseSubject } from '../../src/domain/personalFields.js';
 import { type GiftsPurchased, transactionStream } from '../../src/domain/purchase/events.js';
 import { NO_TEXT } from '../../src/lib/seal.js';
+import type { Recorded } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { openText, sealText } from '../../src/runtime/personal/sealedTexts.js';
 import { refusal } from '../support/assertions/rejects.js';
@@ -101,6 +102,58 @@ test('the same command replaces once, also where it ended in between', async () 
   for (let n = 0; n < 2; n++) assert.equal((await replace(deps)).replayed, true);
   assert.deepEqual(added(events), ['GiftsPurchased', 'GiftReplaced']);
   await assert.rejects(replace(deps, 'other'), refusal('gift_already_replaced'));
+});
+
+/** The command ends in between; then the process declines its purchase, since the gift is disputed for a while. */
+async function declinedInBetween(events: MemoryEvents, deps: ReplaceDeps): Promise<void> {
+  events.beforeAppend = (stream) => {
+    if (stream === giftStream(GIFT)) throw new UnavailableError('down');
+  };
+  await assert.rejects(replace(deps), UnavailableError);
+  events.beforeAppend = () => undefined;
+  events.given(transactionStream(purchaseIn(events).transaction_id), DECLINED);
+}
+const DECLINED = { type: 'PaymentDeclined', data: { provider: 'replacement', code: 'gift_disputed' } };
+/** The purchases of the log, each with the events after it, and the one that the old gift was given for. */
+function exchanged({ log }: MemoryEvents): { readonly purchases: string[][]; readonly given: unknown } {
+  const ids = log.filter(({ type, stream }) => type === 'GiftsPurchased' && stream !== 'transaction-t');
+  const replaced = log.find(({ type }) => type === 'GiftReplaced') as Recorded<GiftReplaced>;
+  const { replaced_by } = replaced.data;
+  return {
+    purchases: ids.map(({ stream }) => log.filter((one) => one.stream === stream).map(({ type }) => type)),
+    given: ids.findIndex(({ stream }) => stream === transactionStream(replaced_by.transaction_id)),
+  };
+}
+
+test('gives no gift for a purchase that was declined: a repeat makes another one', async () => {
+  const { deps, events } = installation();
+  await declinedInBetween(events, deps);
+  const { own } = await replace(deps);
+  const expected = { purchases: [['GiftsPurchased', 'PaymentDeclined'], ['GiftsPurchased']], given: 1 };
+  assert.deepEqual(exchanged(events), expected);
+  const [next] = deriveGiftIds(purchaseIn(events).seed, 1);
+  assert.equal((own[0] as Recorded<GiftReplaced>).data.replaced_by.gift_id, next?.gift_id);
+  assert.equal((await replace(deps)).replayed, true);
+  assert.deepEqual(exchanged(events), expected);
+});
+
+test('gives no gift for a purchase that is declined while the command runs', async () => {
+  const { deps, events } = installation();
+  const { read } = events;
+  const late: ReplaceDeps['events'] = {
+    ...events,
+    async read(stream, ...more) {
+      const bought = events.log.filter(({ type }) => type === 'GiftsPurchased').length;
+      if (stream === giftStream(GIFT) && bought === 2 && !added(events).includes('PaymentDeclined'))
+        events.given(transactionStream(purchaseIn(events).transaction_id), DECLINED);
+      return read(stream, ...more);
+    },
+  };
+  assert.equal((await replace({ ...deps, events: late })).replayed, false);
+  assert.deepEqual(exchanged(events), {
+    purchases: [['GiftsPurchased', 'PaymentDeclined'], ['GiftsPurchased']],
+    given: 1,
+  });
 });
 
 test('names the client of the first purchase, its reference, and a void code', async () => {

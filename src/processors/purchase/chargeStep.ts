@@ -5,7 +5,7 @@ import { copyWith } from '../../lib/copyWith.js';
 import { fold } from '../../domain/decider.js';
 import { giftSource } from '../../commands/giftSource.js';
 import { transactOn } from '../../commands/transact.js';
-import { decideExchange } from '../../commands/replaceGift.js';
+import { decideExchange, paidByGift } from '../../commands/replaceGift.js';
 import {
   type GiftsPurchased,
   type PaymentCharged,
@@ -151,7 +151,8 @@ async function exchange(
   };
   try {
     await transactOn(events, giftSource(events, gift_id, unissued), context, async (found) => {
-      const decided = await decideExchange(events, found, purchase, context.now);
+      // By the command's own time, so that neither refuses at the end of a day what the other does.
+      const decided = await decideExchange(events, found, purchase, bought.at);
       mayAct();
       return decided;
     });
@@ -159,7 +160,7 @@ async function exchange(
     if (!(error instanceof Refusal)) throw error;
     return { type: 'PaymentDeclined', data: { provider: 'replacement', code: error.code } };
   }
-  return { type: 'PaymentCharged', data: { amount: 0, provider: 'replacement', charge_id: `replacement-${gift_id}` } };
+  return paidByGift(gift_id);
 }
 
 /** Milliseconds to wait for the issue of a replaced gift. */

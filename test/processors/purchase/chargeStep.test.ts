@@ -384,18 +384,23 @@ test('gives up where the provider took another amount than the price', async ({ 
 /** A gift, and the purchase by which support replaces it. */
 async function replacing(
   log: TestLog,
-  { issued = true, metadata = {} }: { issued?: boolean; metadata?: object } = {},
+  {
+    issued = true,
+    metadata = {},
+    expires_on = '2099-01-01',
+    at = hoursAgo(0),
+  }: { issued?: boolean; metadata?: object; expires_on?: string; at?: string } = {},
 ): Promise<{ readonly giftId: string; readonly purchase: Charging; readonly of: string }> {
   const { transactionId, giftIds } = await log.buy([{ user_id: 'bea' }]);
   const [giftId = ''] = giftIds;
   const [first] = await log.events.read(`transaction-${transactionId}`);
   await log.append(`transaction-${transactionId}`, 'PaymentCharged', { amount: 250, provider: 'p', charge_id: 'c' });
-  const issue = { transaction_id: transactionId, index: 0, receiver: { user_id: 'bea' }, expires_on: '2099-01-01' };
+  const issue = { transaction_id: transactionId, index: 0, receiver: { user_id: 'bea' }, expires_on };
   if (issued) await log.append(`gift-${giftId}`, 'GiftIssued', { ...issue, purchased_at: hoursAgo(1) });
   const replaces = { gift_id: giftId, transaction_id: transactionId };
   const data = { ...first?.data, transaction_id: 'new', seed: 'ab'.repeat(32), total: 0, reason: 'lost', replaces };
   const made = eventOf('GiftsPurchased', data);
-  await log.events.append('transaction-new', [{ ...made, metadata: { ...made.metadata, ...metadata } }], 'none');
+  await log.events.append('transaction-new', [{ ...made, at, metadata: { ...made.metadata, ...metadata } }], 'none');
   return { giftId, of: transactionId, purchase: await charging(log, 'new') };
 }
 
@@ -412,6 +417,13 @@ test('pays for a replacement by the replaced gift, as the command of its caller'
   const { commandId, correlationId, by } = bought_?.metadata ?? {};
   const metadata = { commandId, correlationId, causationId: bought_?.id, by };
   assert.equal(replaced?.metadata, metadata);
+});
+
+test('exchanges a gift that was valid when its replacement was asked for', async ({ log }) => {
+  const of = { expires_on: '2026-03-01', at: '2026-03-01T23:59:59.999Z' };
+  const { purchase } = await replacing(log, of);
+  await purchase.charge(true, { now: () => Date.parse('2026-03-02T00:00:00.000Z') });
+  assert.equal((await log.types(purchase.stream)).slice(1), ['PaymentCharged']);
 });
 
 test('exchanges a gift as the repeatable command that its caller made', async ({ log }) => {
