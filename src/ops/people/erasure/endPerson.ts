@@ -6,6 +6,7 @@ import { type CommandContext, partOf } from '../../../commands/context.js';
 import { readPurchase } from '../../../commands/readStreams.js';
 import { transact } from '../../../commands/transact.js';
 import { erasedAggregate, type Person, type PersonErased, personStream } from '../../../domain/erasure.js';
+import { type ParkedEvent, parkedStream } from '../../../domain/parked.js';
 import { Refusal } from '../../../domain/refusal.js';
 import { inParallel } from '../../../lib/async/inParallel.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
@@ -142,17 +143,31 @@ async function appendErased(
 }
 
 /**
- * Descriptions of the charges and refunds that are not settled, such as `the payment of transaction 6ec0…`.
+ * Descriptions of the charges and refunds that are not settled, such as `the payment of transaction 6ec0…`. A refund
+ * that a person has discarded is settled: they have seen to its money, and no event says so.
  * @throws UnavailableError
  */
 async function moneyInFlight(events: Pick<EventStore, 'read'>, transactionIds: Iterable<string>): Promise<string[]> {
-  const open: string[] = [];
+  const payments: string[] = [];
+  const refunds = new Map<string, string>();
   await inParallel(transactionIds, PURCHASES_AT_ONCE, async (id) => {
     const purchase = await readPurchase(events, id);
     if (purchase.status === 'none') return;
-    if (purchase.status === 'pending') open.push(`the payment of transaction ${id}`);
+    if (purchase.status === 'pending') payments.push(`the payment of transaction ${id}`);
     for (const [refundId, { status }] of purchase.refunds)
-      if (status === 'requested' || status === 'started') open.push(`refund ${refundId} of transaction ${id}`);
+      if (status === 'requested' || status === 'started')
+        refunds.set(refundId, `refund ${refundId} of transaction ${id}`);
   });
-  return open.sort();
+  if (refunds.size > 0) for (const refundId of await discardedRefunds(events)) refunds.delete(refundId);
+  return [...payments, ...refunds.values()].sort();
+}
+
+async function discardedRefunds(events: Pick<EventStore, 'read'>): Promise<ReadonlySet<string>> {
+  const discarded = new Set<string>();
+  for (const { type, data } of await events.read(parkedStream('refund'))) {
+    const { entity } = data as ParkedEvent['data'];
+    if (type === 'WorkDiscarded') discarded.add(entity);
+    else discarded.delete(entity);
+  }
+  return discarded;
 }

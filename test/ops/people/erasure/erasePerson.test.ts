@@ -266,6 +266,28 @@ test('waits for money in flight, with the person fenced, and goes on once it is 
   await isErased(made);
 });
 
+test('waits for a refund that is parked, until a person discards it', async () => {
+  const made = await town();
+  const charge = { provider: 'p', charge_id: 'ch_1', amount: 500 };
+  const refund = { refund_id: 'r1', attempt: 1, gift_ids: [], kept: {}, ...charge, payment_reference: 'own' };
+  made.stored.given(
+    'transaction-t-back',
+    {
+      type: 'GiftsPurchased',
+      data: { transaction_id: 't-back', seed: SEED, buyer_id: 'eve', receivers: [{}], payment_reference: 'own' },
+    },
+    { type: 'PaymentCharged', data: charge },
+    { type: 'RefundStarted', data: refund },
+  );
+  const work = { entity: 'r1', transaction_id: 't-back', step: 'refund', times: 1 };
+  made.stored.given('parked-refund', { type: 'WorkParked', data: { ...work, cause: 'by hand', event_id: 'e' } });
+  const waits = await rejectionOf(erasePerson(made.deps(), EVE, CONTEXT, 'asked for it'));
+  assert.equal((waits as ErasureWaitsError).waitsFor, ['refund r1 of transaction t-back']);
+  made.stored.given('parked-refund', { type: 'WorkDiscarded', data: { ...work, reason: 'given back by hand' } });
+  await erasePerson(made.deps(), EVE, { ...CONTEXT, commandId: 'erase-2' }, 'asked for it');
+  await isErased(made);
+});
+
 test('is finished by itself, under the name of who asked', async () => {
   const made = await town();
   let ticks = 0;
