@@ -16,7 +16,7 @@ export type WalletDebitRefused = DomainEvent<
   { readonly transaction_id: string; readonly amount: number }
 >;
 
-/** `cause`: id of the refund, or `discarded-{transaction id}`; each cause credits once. */
+/** `cause`: id of the refund, or `causeOfDiscard`; each cause credits once. */
 export type WalletCredited = DomainEvent<
   'WalletCredited',
   { readonly transaction_id: string; readonly amount: number; readonly cause: string }
@@ -113,9 +113,12 @@ export function credit(state: Wallet, requested: WalletCredited['data']): Wallet
   return [{ type: 'WalletCredited', data: requested }];
 }
 
+/** Cause of the credit where the charge of a debited transaction is discarded. */
+export const causeOfDiscard = (transactionId: string): string => `discarded-${transactionId}`;
+
 /** Credits a debit that was made; otherwise records its refusal, so that a later one is refused. */
 export function giveUpDebit(state: Wallet, requested: WalletDebited['data']): (WalletDebitRefused | WalletCredited)[] {
   const decided = debitOf(state, requested.transaction_id);
-  if (decided === 'debited') return credit(state, { ...requested, cause: `discarded-${requested.transaction_id}` });
+  if (decided === 'debited') return credit(state, { ...requested, cause: causeOfDiscard(requested.transaction_id) });
   return decided === undefined ? [{ type: 'WalletDebitRefused', data: requested }] : [];
 }

@@ -135,9 +135,14 @@ export async function reconcile(
   };
   const resolveTheirs = async (one: LedgerEntry): Promise<void> => {
     const { found, why } = await inLog(events, one, spent);
-    if (found === undefined) return report([differenceOf('missing_here', ledger.provider, undefined, one, why)]);
+    if (found !== undefined) {
+      lookedUp++;
+      return report(compare(ledger.provider, found, one));
+    }
+    const now = one.transactionId === null ? undefined : await ledger.find(one.kind, one.id, one.transactionId);
+    if (now?.moved !== false) return report([differenceOf('missing_here', ledger.provider, undefined, one, why)]);
     lookedUp++;
-    return report(compare(ledger.provider, found, one));
+    return count(there, one.kind, -(one.amount ?? 0), -1);
   };
 
   try {

@@ -1,5 +1,5 @@
 import type { WalletEvent } from '../../domain/wallet.js';
-import { walletStream } from '../../domain/wallet.js';
+import { causeOfDiscard, walletStream } from '../../domain/wallet.js';
 import { type PurchaseEvent, transactionStream } from '../../domain/purchase/events.js';
 import type { EventStore, Recorded, RecordedEvent } from '../../ports/eventStore.js';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
@@ -7,7 +7,10 @@ import { openSpanFeed, type SpanFeed } from '../ranges/spanFeed.js';
 
 const PAGE = 500;
 
-/** The streams of all prepaid wallets as a ledger, on a day (ms since the epoch, end exclusive). */
+/**
+ * The streams of all prepaid wallets as a ledger, on a day (ms since the epoch, end exclusive). Found by its id, a debit
+ * that a discard credited has moved nothing, nor has that credit.
+ */
 export async function walletLedger(
   events: EventStore,
   day: { readonly from: number; readonly to: number },
@@ -29,8 +32,11 @@ export async function walletLedger(
       const [bought] = await events.read(transactionStream(transactionId), { limit: 1 });
       const purchase = bought as Recorded<PurchaseEvent> | undefined;
       if (purchase?.type !== 'GiftsPurchased') return undefined;
-      const history = await events.read(walletStream(purchase.data.payment_reference));
-      return history.flatMap(entriesOf).find((entry) => entry.kind === kind && entry.id === id);
+      const entries = (await events.read(walletStream(purchase.data.payment_reference))).flatMap(entriesOf);
+      const found = entries.find((entry) => entry.kind === kind && entry.id === id);
+      const undoing = idOfCredit(causeOfDiscard(transactionId));
+      const undone = entries.some((entry) => entry.id === undoing);
+      return found === undefined || !undone ? found : { ...found, moved: false, status: 'discarded' };
     },
     close: () => feed.close(),
   };
@@ -45,5 +51,7 @@ function entriesOf(event: RecordedEvent): LedgerEntry[] {
   }
   if (known.type !== 'WalletCredited') return [];
   const { transaction_id: transactionId, amount, cause } = known.data;
-  return [{ kind: 'refund', id: `wallet-${cause}`, transactionId, amount, ...common }];
+  return [{ kind: 'refund', id: idOfCredit(cause), transactionId, amount, ...common }];
 }
+
+const idOfCredit = (cause: string): string => `wallet-${cause}`;

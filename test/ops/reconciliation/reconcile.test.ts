@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert';
+import { giveUpCharge } from '../../../src/commands/giveUpCharge.js';
 import { type Difference, reconcile, type Reconciled } from '../../../src/ops/reconciliation/reconcile.js';
 import { dayOf, reconcileDay } from '../../../src/ops/reconciliation/reconcileDay.js';
 import type { LedgerEntry, PaymentLedger } from '../../../src/ports/paymentLedger.js';
@@ -326,6 +327,28 @@ test('looks a wallet entry up in the wallet that the log recorded after midnight
     [`amount wallet-${other.transactionId}`, 'missing_there wallet-never', 'missing_there wallet-unknown'].toSorted(),
   );
   assert.is(ledgers.find(({ provider }) => provider === 'wallet')?.looked_up, 3);
+});
+
+test('a debit that a discard credited again is no difference, on neither day', async ({ installation }) => {
+  installation.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
+  const { transactionId } = await installation.buy([{}], { price: 125, reference: 'prepaid' });
+  const debited = { transaction_id: transactionId, amount: 125 };
+  await installation.append('wallet-prepaid', 'WalletDebited', debited, at(HOUR));
+  const context = { commandId: 'discard', correlationId: 'c', by: { user: 'sue' }, now: at(DAY_MS + HOUR) };
+  await giveUpCharge(installation.events, transactionId, context);
+  assert.equal(await installation.types('wallet-prepaid'), ['WalletDebited', 'WalletCredited']);
+  for (const from of [DAY, DAY + DAY_MS]) {
+    const { ledgers } = await reconcileDay(
+      { events: installation.events, ledger: ledgerOf([]) },
+      { from, to: from + DAY_MS },
+      () => assert.unreachable(),
+    );
+    const nothing = { charges: 0, charged: 0, refunds: 0, refunded: 0 };
+    assert.equal(
+      ledgers.find(({ provider }) => provider === 'wallet'),
+      { provider: 'wallet', here: nothing, there: nothing, looked_up: 1, differences: 0 },
+    );
+  }
 });
 
 test('a long day of a wallet is compared whole', async ({ installation }) => {
