@@ -2,7 +2,7 @@
  * The tiles of a tree (c2sp.org/tlog-tiles): each holds 256 hashes of neighbouring nodes, and a level of tiles covers
  * eight levels of the tree. Bundles of the log's entries have the indexes and widths of the tiles of level 0.
  */
-import { EMPTY_ROOT, hashChildren, hashPerfect, type HashReader, type TreeNode } from './merkleTree.js';
+import { EMPTY_ROOT, hashChildren, hashPerfect, type HashReader, rootAt, type TreeNode } from './merkleTree.js';
 import { fromDecimal, HASH_BYTES, MalformedEvidenceError } from './parsing.js';
 
 const TILE_HEIGHT = 8;
@@ -87,6 +87,25 @@ export function tileHashReader(readTile: TileReader, size: number): HashReader {
       hashPerfect((read.get(tilePath(tile)) as Uint8Array).subarray(from * HASH_BYTES, to * HASH_BYTES)),
     );
   };
+}
+
+/**
+ * Root of the tree of this size, from the tiles at its right edge; `undefined` where one of them is missing or truncated.
+ * @param readTile `undefined`: the tile is missing
+ */
+export async function rootOfTiles(
+  readTile: (tile: HashTile) => Promise<Uint8Array | undefined>,
+  size: number,
+): Promise<Buffer | undefined> {
+  try {
+    return await rootAt(
+      tileHashReader(async (tile) => (await readTile(tile)) ?? Buffer.alloc(0), size),
+      size,
+    );
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError) return undefined;
+    throw error;
+  }
 }
 
 async function wholeTile(readTile: TileReader, tile: HashTile): Promise<Uint8Array> {

@@ -7,6 +7,7 @@ import type { EventStore } from '../../../ports/eventStore.js';
 import type { Lease } from '../../../runtime/coordination/index.js';
 import { MalformedEvidenceError } from '../format/parsing.js';
 import type { TreeHead } from '../format/merkleTree.js';
+import { rootOfTiles } from '../format/tiles.js';
 import type { WitnessClient } from '../witness/witnessClient.js';
 import type { FollowerRun, PublicReasonError } from '../../../runtime/supervision/followers.js';
 import { AlteredEventError } from '../../../ports/unavailable.js';
@@ -24,7 +25,13 @@ import {
   verifiersOf,
 } from '../heads/signedHeads.js';
 import { findLeafRules, leafRulesOf, leavesOf } from '../tree/leaves.js';
-import { isPublished, isPublishedWhole, publishedHead } from '../heads/headsToCheck.js';
+import {
+  type HeadToCheck,
+  isPublished,
+  isPublishedWhole,
+  publishedHead,
+  type StoredHead,
+} from '../heads/headsToCheck.js';
 
 /**
  * Number of `everyMs` periods after which a witness that refused a head is contacted again, even if nothing is
@@ -91,6 +98,8 @@ async function signOn(
   let due = ticks() + (isNew ? 0 : dueIn(last, everyMs));
   let trouble: PublicReasonError | undefined;
   let unpublished = isPublished(published, last) ? undefined : last;
+  // A log that rests gets no further head: proofs rest on the tiles of this one.
+  let unchecked = published;
   const readAndJudge = async (): Promise<void> => {
     await readOn(tree, folder, signal, mayWrite, (isNews) => (news ||= isNews && tree.size > (last?.size ?? 0)));
     if (!signal.aborted) await holdAgainst(against, tree, folder, mayWrite, signal);
@@ -111,7 +120,8 @@ async function signOn(
     if (signal.aborted) return;
     if (ticks() >= askAt) unpublished ??= last;
     if (unpublished !== undefined) await publish(unpublished);
-    unpublished = undefined;
+    else if (unchecked !== undefined) await restorePartialTiles(tree, unchecked, folder, mayWrite);
+    [unpublished, unchecked] = [undefined, undefined];
     if (signal.aborted) return;
     mayWrite();
     if (news && ticks() >= due && !(await events.sealed())) {
@@ -126,6 +136,18 @@ async function signOn(
     else onTrouble(trouble);
     await pause(Math.min(everyMs, Math.max(0, due - ticks()) || everyMs), signal);
   }
+}
+
+/** Stores partial tiles of the published head again, where they are missing or are not those of the tree. */
+async function restorePartialTiles(
+  tree: LogTree,
+  { note, size, root }: HeadToCheck & StoredHead,
+  folder: TileFolder,
+  mayWrite: () => void,
+): Promise<void> {
+  if ((await rootOfTiles(folder.read, size))?.equals(root) === true) return;
+  mayWrite();
+  await folder.publish(note, tree.partialTiles());
 }
 
 async function cosignatures(

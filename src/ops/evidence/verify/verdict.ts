@@ -1,7 +1,5 @@
 /** Describes how a log differs from what was signed, once the whole log was read. */
-import { MalformedEvidenceError } from '../format/parsing.js';
-import { tileHashReader } from '../format/tiles.js';
-import { rootAt } from '../format/merkleTree.js';
+import { rootOfTiles } from '../format/tiles.js';
 import type { TileFolder } from '../tree/tileFolder.js';
 import type { HeadChecks } from './headChecks.js';
 import type { Differing } from './tileComparison.js';
@@ -19,19 +17,10 @@ export async function tilesAreRight(
   if (number <= heads.agreed) return false;
   const wrong = heads.firstWrong;
   return (
-    wrong === undefined || wrong.size < number || (await rootOfTiles(folder, wrong.size))?.equals(wrong.root) === true
+    wrong === undefined ||
+    wrong.size < number ||
+    (await rootOfTiles(folder.read, wrong.size))?.equals(wrong.root) === true
   );
-}
-
-/** Root of the tree that the tiles hold; `undefined` where a tile is missing or cut short. */
-async function rootOfTiles(folder: Pick<TileFolder, 'read'>, size: number): Promise<Buffer | undefined> {
-  const read = tileHashReader(async (tile) => (await folder.read(tile)) ?? Buffer.alloc(0), size);
-  try {
-    return await rootAt(read, size);
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) return undefined;
-    throw error;
-  }
 }
 
 /**

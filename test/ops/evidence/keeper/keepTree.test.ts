@@ -11,6 +11,7 @@ import type { EventStore } from '../../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { formatCheckpoint } from '../../../../src/ops/evidence/format/checkpoint.js';
 import { openNote, parseNote, signNote } from '../../../../src/ops/evidence/format/signedNote.js';
+import { proveEvents } from '../../../../src/ops/evidence/tree/proofs.js';
 import { tileFolder } from '../../../../src/ops/evidence/tree/tileFolder.js';
 import { EVERY_MS, filling, type StoredLog, KEYS, storedLog } from '../../../support/fixtures/storedTree.js';
 
@@ -106,6 +107,32 @@ test('makes spoilt tiles anew where the log is what was signed', async ({ log })
   const found = await log.verify();
   assert.deepEqual([found.agrees, found.spoilt_tiles], [true, false]);
 });
+
+const LOSSES: Readonly<Record<string, (tiles: string) => void>> = {
+  'all tiles are lost': (tiles) => rmSync(tiles, { recursive: true }),
+  'a partial tile is lost': (tiles) => rmSync(join(tiles, '0', '002.p'), { recursive: true }),
+  'a partial tile is torn': (tiles) => writeFileSync(join(tiles, '0', '002.p', '89'), 'cut short'),
+  'a partial tile is altered': (tiles) => writeFileSync(join(tiles, '0', '002.p', '89'), Buffer.alloc(89 * 32)),
+  'a full tile is torn': (tiles) => writeFileSync(join(tiles, '0', '001'), 'cut short'),
+};
+
+for (const [what, lose] of Object.entries(LOSSES))
+  test(`proves events by its published head though ${what} and nothing is appended since`, async ({ log }) => {
+    await log.fill(600, 'gift-1');
+    await log.keepUntilSigned();
+    const published = await log.folder.head();
+    lose(join(log.folder.path, 'tile'));
+    let looks = 0;
+    await log.keep(async () => ++looks > 20);
+    const last = await log.events.read('gift-1', { from: 599 });
+    const proven = await proveEvents({ stored: log.events, folder: log.folder }, last, () => ({
+      field: () => true,
+      metadata: true,
+    }));
+    assert.equal(proven?.events.length, 1);
+    assert.equal((await log.verify()).agrees, true);
+    assert.deepEqual([await log.folder.head(), (await headsOf(log)).length], [published, 1]);
+  });
 
 test('makes a tile anew that a power cut has torn before a head covered it', async ({ log }) => {
   await log.fill(189);
