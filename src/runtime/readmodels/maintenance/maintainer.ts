@@ -70,7 +70,8 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
   let woken = new AbortController();
   const follower = followers.start('rebuilds', async ({ signal, onTrouble }) => {
     const running = new Map<string, Promise<void>>();
-    let trouble: Error | undefined;
+    /** Failures of tasks that are tried again, by the keys of the tasks. */
+    const troubles = new Map<string, Error>();
     let tasks: Tasks = new Map();
     let read = { edition: -1, at: 0 };
 
@@ -79,12 +80,11 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
       for (; !signal.aborted; wait = wait.next(undefined)) {
         try {
           await work();
-          trouble = undefined;
           return woken.abort();
         } catch (error) {
           // Another process has the work.
           if (error instanceof LeaseHeldError || error instanceof LeaseLostError) return;
-          trouble = error as Error;
+          troubles.set(key, error as Error);
           if (!(error instanceof UnavailableError)) logger.error({ err: error, work: key }, 'maintenance failed');
           await pause(wait.duration, signal);
         }
@@ -102,10 +102,13 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
         for (const [key, task] of tasks) {
           const waits = task.builds && [...running.keys()].some((one) => one.startsWith(REBUILDS));
           if (running.has(key) || waits) continue;
-          const one = untilDone(task, key).finally(() => running.delete(key));
+          const one = untilDone(task, key).finally(() => {
+            running.delete(key);
+            troubles.delete(key);
+          });
           running.set(key, one);
         }
-        onTrouble(trouble);
+        onTrouble([...troubles.values()][0]);
       } catch (error) {
         onTrouble(error as Error);
       }

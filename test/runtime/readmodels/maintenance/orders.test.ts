@@ -24,6 +24,7 @@ import {
   withdrawOrder,
 } from '../../../../src/runtime/readmodels/maintenance/orders.js';
 import { putRebuild, rebuildOf } from '../../../../src/runtime/readmodels/rebuildRecord.js';
+import { type FollowerHealth, followers } from '../../../../src/runtime/supervision/followers.js';
 import { eventually, until } from '../../../support/assertions/until.js';
 import { buy, installed, type Installation, settled, silent } from '../../../support/fixtures/projecting.js';
 import { REQUESTED, depsFor, GIFTS_PROJECTION, NO_TOOLS } from '../../../support/fixtures/rebuilding.js';
@@ -313,6 +314,35 @@ test(
     assert.is((await rebuildOf(store, 'gifts'))?.value.state, 'building');
     held.resolve();
     await until(async () => (await rebuildOf(store, 'gifts'))?.value.state === 'ready', 'the other to be built');
+    await one.close();
+  }),
+);
+
+test(
+  'a process is well again once another process has taken over the work that it failed at',
+  installed(async (installation) => {
+    await left(installation);
+    const { store } = installation;
+    const { records } = store;
+    const watched = followers({ logger: silent });
+    const health = (): FollowerHealth | undefined => watched.health()[0];
+    let away = true;
+    const get: typeof records.get = async (key) => {
+      if (away && key.startsWith('lease/order/')) throw new UnavailableError('it does not answer');
+      return records.get(key);
+    };
+    const one = process(installation, { ...store, records: { ...records, get } }, undefined, { followers: watched });
+    const placed = await place(installation);
+    await until(() => health()?.since !== undefined, 'its trouble');
+    const other = await seizeLease(records, orderLease(placed), {
+      holder: 'another process',
+      signal: new AbortController().signal,
+      logger: silent,
+    });
+    away = false;
+    await until(() => health()?.since === undefined, 'the end of its trouble');
+    await other?.release();
+    assert.is((await ended(installation)).state, 'done');
     await one.close();
   }),
 );
