@@ -14,6 +14,8 @@ import { outputOptions } from './exports.js';
 import { blockLines, examples, jsonLine } from './output.js';
 import { CommandFailure, type Terminal, writeLines } from './terminal.js';
 
+/** Command of a finding that itself says what to change. */
+const DO_WHAT_IT_SAYS = 'do what it says, and then: gift diagnose';
 /** Columns where the terminal does not say how many it has. */
 const COLUMNS = 80;
 
@@ -92,10 +94,13 @@ async function whereOpened<O, T>(
   }
 }
 
+/** Errors whose messages say what to change: a restart does not mend these. */
+const SAYING_WHAT_TO_DO = [EngineError, DataFileError, CommandFailure] as const;
+
 /** @throws an error that is not about an engine that can't be opened */
 function notOpened(error: unknown): UnavailableError {
   if (error instanceof UnavailableError && error.publicReason !== undefined) return error;
-  const known = [UnavailableError, EngineError, DataFileError, CommandFailure].some((type) => error instanceof type);
+  const known = [UnavailableError, ...SAYING_WHAT_TO_DO].some((type) => error instanceof type);
   if (!known) throw error;
   const { message } = error as Error;
   return new UnavailableError(message, { cause: error, publicReason: message });
@@ -118,9 +123,17 @@ async function diagnosed(
     if (store === undefined || models === undefined) throw refusal('read store');
     return { store, models };
   };
-  return diagnose({
+  const reasons = [...refused.values()];
+  const findings = await diagnose({
     ...engineSources({ log, read, config, projections: PROJECTIONS }),
-    parts: async () => partsOf(config, { log, read, isLogOpen: opened !== undefined }),
+    parts: async () =>
+      partsOf(config, {
+        log,
+        read,
+        isLogOpen: opened !== undefined,
+        // The command was called for another folder, or by another user, than the service has: that tells nothing of it.
+        isLogKnown: !(refused.get('event store')?.cause instanceof CommandFailure),
+      }),
     async status() {
       const status = openServiceStatus({ events: log().events, store: read().store, projections: PROJECTIONS });
       try {
@@ -132,4 +145,10 @@ async function diagnosed(
     metrics: async () => metricsOf(config),
     onFault: (error) => stderr.write(`gift: a check failed: ${String(error)}\n`),
   });
+  const remedies = reasons.flatMap(({ cause, message }) =>
+    SAYING_WHAT_TO_DO.some((type) => cause instanceof type) ? [message] : [],
+  );
+  return findings.map((finding) =>
+    remedies.some((remedy) => finding.what.endsWith(remedy)) ? { ...finding, command: DO_WHAT_IT_SAYS } : finding,
+  );
 }

@@ -16,14 +16,20 @@ type Parts = Readonly<Record<string, PartHealth>>;
 interface Reached extends DiagnosedEngines {
   /** Whether the log could be opened: the read store was not tried where it could not. */
   readonly isLogOpen: boolean;
+  /** Whether it is known where the service's log is: else only the service itself can tell of it. */
+  readonly isLogKnown: boolean;
 }
 
 /**
  * The engines, and the parts of a service that answers at `HOST` and `PORT`: it knows of files that were removed under
  * it, and of writes that fail, which a second process on the same engines can't see.
  */
-export async function partsOf(config: Config, { log, read, isLogOpen }: Reached): Promise<Parts> {
+export async function partsOf(config: Config, { log, read, isLogOpen, isLogKnown }: Reached): Promise<Parts> {
   const { natsUrl } = config;
+  const unready = Object.entries(await partsOfService(config)).filter(([, { ready }]) => !ready);
+  // Throws why nothing was looked at.
+  if (!isLogKnown && unready.length === 0) log();
+  if (!isLogKnown) return Object.fromEntries(unready);
   const own = await Promise.all([
     checkedPart('event store', async () => engineHealth(log().events)),
     ...(isLogOpen
@@ -34,7 +40,6 @@ export async function partsOf(config: Config, { log, read, isLogOpen }: Reached)
       : []),
     ...(natsUrl === undefined ? [] : [checkedPart('bus', async () => natsHealth(natsUrl, log().events.logId))]),
   ]);
-  const unready = Object.entries(await partsOfService(config)).filter(([, { ready }]) => !ready);
   return { ...Object.fromEntries(own), ...Object.fromEntries(unready) };
 }
 

@@ -17,6 +17,7 @@ const test = suite<{ dir: string; diagnosed: (env?: Readonly<Record<string, stri
   'cli/diagnose',
 );
 
+const REMEDY = 'do what it says, and then: gift diagnose';
 const MONTHS_AGO = new Date(Date.now() - 100 * 86_400_000).toISOString();
 /** What is wrong with a log that was filled long ago, where nothing runs. */
 const AT_REST = ['service_stopped', 'head_old', 'backup_old'];
@@ -62,13 +63,17 @@ test('names settings that contradict each other, and links that nobody can open'
 test('looks at the log where the read store can not be opened', async ({ dir, diagnosed }) => {
   writeFileSync(join(dir, 'read.db'), 'no database');
   assert.deepEqual(await diagnosed(), ['read_store_unavailable', 'not_known', 'head_old', 'backup_old']);
+  const [unavailable, notKnown] = (await gift({ DATA_DIR: dir, PORT: '0' }, ['diagnose', '--json'])).records();
+  assert.match(String(unavailable?.['what']), /read\.db is not an SQLite file: move it away/);
+  assert.deepEqual([unavailable?.['command'], notKnown?.['command']], [REMEDY, REMEDY]);
 });
 
 test('names what is not known where there is no log, and wrong settings with what to change', async ({ dir }) => {
-  assert.deepEqual(await codesOnCommandLine({ DATA_DIR: join(dir, 'nothing') }, undefined), [
-    'event_store_unavailable',
-    'not_known',
-  ]);
+  const elsewhere = { DATA_DIR: join(dir, 'nothing'), PORT: '0' };
+  assert.deepEqual(await codesOnCommandLine(elsewhere, undefined), ['not_known']);
+  const [notKnown] = (await gift(elsewhere, ['diagnose', '--json'])).records();
+  assert.match(String(notKnown?.['what']), /\bengines: there is no event log in .*: set DATA_DIR to the service's/);
+  assert.equal(notKnown?.['command'], REMEDY, 'a restart would not mend it');
   const { code, out, err } = await gift({ DATA_DIR: dir, SEAL_EVERY_MS: 'often' }, ['diagnose']);
   assert.deepEqual([code, err], [1, 'gift: 1 thing is wrong\n']);
   assert.match(out, /^settings_wrong \(money\): SEAL_EVERY_MS must be/);
