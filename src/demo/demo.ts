@@ -18,6 +18,7 @@ import { createLogger } from '../lib/logging/logger.js';
 import { temporaryFolder } from '../lib/files/folders.js';
 import { PACKAGE_ROOT } from '../lib/packageRoot.js';
 import type { EventStore } from '../ports/eventStore.js';
+import { refuseArguments } from '../service/startArguments.js';
 import { startFailure } from '../service/startFailure.js';
 import { demoClient } from './console.js';
 import { type NotificationOutcome, walkThrough } from './walkThrough.js';
@@ -28,17 +29,22 @@ const print = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
+refuseArguments(
+  'This starts the demo, and serves until Ctrl-C. It takes no arguments: PORT, HOST, LOG_LEVEL and DATA_DIR are environment variables.',
+);
 const open = resources();
-/** Whether a signal has come: failures after it come from closing. */
+/** Whether a signal has come, or the reader has left: failures after it come from closing. */
 let stopping = false;
 /** Whether the start is done: closing during the start would remove a folder that the start creates again. */
 let up = false;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    stopping = true;
-    if (up) void open.close().catch(failed);
-  });
+function stop(): void {
+  if (stopping) return;
+  stopping = true;
+  if (up) void open.close().catch(failed);
 }
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
+// The reader has left (`| head`).
+process.stdout.on('error', stop);
 
 /** Ignores the environment's engines and providers, which may be real ones. @throws ConfigError */
 function settings(dataDir: string): Config {

@@ -6,6 +6,7 @@
  */
 import { constants } from 'node:os';
 import type { StopSignal } from './stopping.js';
+import { refuseArguments } from './startArguments.js';
 import { refuseWithoutFolder } from './startFolder.js';
 
 let stop: ((signal: StopSignal) => void) | undefined;
@@ -16,6 +17,9 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     stop(signal);
   });
 }
+refuseArguments(
+  'This starts the service. It takes no arguments: its settings are environment variables, see docs/settings.md. Commands: npx gift --help',
+);
 refuseWithoutFolder();
 const { serve } = await import('./service.js');
 await serve((running) => {

@@ -89,6 +89,44 @@ test("uses no real provider of the environment; says what to change where it can
   }
 });
 
+test('shows what it is where it is asked for help or given arguments, and starts nothing', async () => {
+  const temporary = mkdtempSync(join(tmpdir(), 'gift-demo-test-'));
+  try {
+    for (const [argument, exit] of [
+      ['--help', 0],
+      ['--port', 2],
+    ] as const) {
+      const child = spawn(process.execPath, [DEMO, argument], {
+        env: { ...cleanEnv(), PORT: '0', TMPDIR: temporary },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      let said = '';
+      for (const out of [child.stdout, child.stderr]) out.on('data', (chunk: Buffer) => (said += chunk.toString()));
+      const [code] = (await once(child, 'close')) as [number | null];
+      assert.deepEqual([code, readdirSync(temporary)], [exit, []]);
+      assert.match(said, /This starts the demo.*environment variables\.\n$/);
+    }
+  } finally {
+    rmSync(temporary, { recursive: true });
+  }
+});
+
+test('ends and cleans up once its reader has left', async () => {
+  const temporary = mkdtempSync(join(tmpdir(), 'gift-demo-test-'));
+  try {
+    const child = spawn(process.execPath, [DEMO], {
+      env: { ...cleanEnv(), PORT: '0', TMPDIR: temporary },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = once(child, 'close') as Promise<[number | null]>;
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    assert.deepEqual([(await ended)[0], readdirSync(temporary)], [0, []]);
+  } finally {
+    rmSync(temporary, { recursive: true });
+  }
+});
+
 test('a folder with something in it is not used', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'gift-demo-test-'));
   try {

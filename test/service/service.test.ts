@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -117,6 +117,24 @@ test('says in a line that its working directory was removed, as the command line
       [code, errors],
       [1, 'the folder that this program was started in is gone (ENOENT): start it in one that is there\n'],
     );
+  }
+});
+
+test('takes no arguments: it says so where it is asked for help, and makes no data folder', async ({ dir }) => {
+  for (const [argument, exit] of [
+    ['--help', 0],
+    ['import', 2],
+  ] as const) {
+    const child = spawn(process.execPath, [MAIN, argument], {
+      env: { ...cleanEnv(), PORT: '0', DATA_DIR: join(dir, 'new') },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let said = '';
+    for (const out of [child.stdout, child.stderr]) out.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    const [code] = (await once(child, 'close')) as [number | null];
+    assert.equal(code, exit);
+    assert.match(said, /This starts the service\. It takes no arguments: .* Commands: npx gift --help\n$/);
+    assert.equal(existsSync(join(dir, 'new')), false);
   }
 });
 
