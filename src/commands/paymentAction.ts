@@ -7,7 +7,7 @@ import { UnavailableError } from '../ports/unavailable.js';
 
 const ANSWER_MS = 10_000;
 /** A refund that does not exist: its lookup counts all external refunds of a charge. */
-const NO_REFUND = { refund_id: 'none', attempt: 1, started_at: new Date(0).toISOString() };
+export const NO_REFUND = { refund_id: 'none', attempt: 1, started_at: new Date(0).toISOString() };
 
 export interface PaymentQuestions {
   /**

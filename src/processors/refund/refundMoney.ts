@@ -1,4 +1,5 @@
 /** Refunds money once per attempt, however often it is requested. */
+import { NO_REFUND } from '../../commands/paymentAction.js';
 import {
   PAYMENT_REQUESTS,
   type RefundLookupReply,
@@ -51,11 +52,20 @@ export async function refundMoney(
  * Whether money of the charge was refunded since a refused attempt, perhaps in its place. @throws Error to be retried
  */
 export async function wasMadeConcurrently(deps: RefundMoneyDeps, request: RefundRequest): Promise<boolean> {
-  if (request.provider === 'wallet' || request.provider === 'invoice') return false;
+  if (!hasLedger(request)) return false;
   // The provider may list the refused attempt itself; under the next attempt's number it counts among the others.
   const found = await lookUp(deps, { ...request, attempt: request.attempt + 1 });
   return found.outcome === 'refunded' || (found.outcome === 'never' && (found.others ?? 0) > 0);
 }
+
+/** Sum of the charge's external refunds, of all time, in pence. @throws Error to be retried */
+export async function refundedByOthers(deps: RefundMoneyDeps, request: RefundRequest): Promise<number> {
+  if (!hasLedger(request)) return 0;
+  const found = await lookUp(deps, { ...request, ...NO_REFUND });
+  return found.outcome === 'never' ? (found.others ?? 0) : 0;
+}
+
+const hasLedger = ({ provider }: RefundRequest): boolean => provider !== 'wallet' && provider !== 'invoice';
 
 async function lookUp(
   deps: RefundMoneyDeps,

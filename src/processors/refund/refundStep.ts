@@ -2,7 +2,7 @@
 import { inParallel } from '../../lib/async/inParallel.js';
 import { fold } from '../../domain/decider.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
-import { isDisputed } from '../../domain/purchase/disputes.js';
+import { isDisputed, noteProviderRefund, type RefundedAtProvider } from '../../domain/purchase/disputes.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { reversalsOf, type MadePurchase, purchaseAggregate } from '../../domain/purchase/state.js';
 import { issueGift, leftOfCharge, startRefund } from '../../domain/purchase/decisions.js';
@@ -19,7 +19,7 @@ import {
 import { ConflictError, type RecordedEvent } from '../../ports/eventStore.js';
 import type { RefundRequest } from '../../messages/payments.js';
 import type { Retry } from './state.js';
-import { wasMadeConcurrently, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
+import { refundedByOthers, refundMoney, type RefundMoneyDeps, wasMadeConcurrently } from './refundMoney.js';
 import { changeGift, type PaidGift } from '../purchase/giftChanges.js';
 import { causeOf, GiveUpError, type Reason, type StepDeps } from '../runner/index.js';
 
@@ -77,8 +77,10 @@ export async function refund(
         break;
       }
       case 'refused': {
-        if (retried === undefined || own.position > retried.at)
+        if (retried === undefined || own.position > retried.at) {
+          if (known.code === BY_HAND) throw maybeByHand(known.started);
           throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
+        }
         // The provider's webhook about a refund made by hand may not have arrived yet.
         if (known.outside === true || (await wasMadeConcurrently(deps, requestOf(transactionId, known))))
           throw maybeByHand(known.started);
@@ -88,16 +90,26 @@ export async function refund(
         break;
       }
       case 'started': {
-        const reply = await refundMoney(deps, requestOf(transactionId, known), fresh, reason);
+        const request = requestOf(transactionId, known);
+        const reply = await refundMoney(deps, request, fresh, reason);
         fresh = false;
-        if (reply.outcome === 'by hand') throw maybeByHand(known.started);
+        if (reply.outcome === 'by hand' || (reply.outcome === 'never' && known.outside === true)) {
+          const [first, ...more] = await refundedOutside(deps, state, request);
+          const { provider } = known.started;
+          const [refused] = settleRefund(known, { outcome: 'refused', provider, code: BY_HAND });
+          // Without new money the refund stays as it is, since its end would hide what was reported before.
+          if (first !== undefined && refused !== undefined) {
+            if ((await writer.append(stream, [refused, first, ...more], last.revision, reason)) === undefined) break;
+          }
+          throw maybeByHand(known.started);
+        }
         if (reply.outcome === 'never') {
-          if (known.outside === true) throw maybeByHand(known.started);
           // A log that was lost may have made the next attempt, too, so that attempt is not `fresh`.
           for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
         } else {
+          const outside = reply.outcome === 'refused' ? await refundedOutside(deps, state, request) : [];
           for (const event of settleRefund(known, reply))
-            await writer.append(stream, event, last.revision, { ...reason, simulated: reply.simulated });
+            await writer.append(stream, [event, ...outside], last.revision, { ...reason, simulated: reply.simulated });
         }
         break;
       }
@@ -106,6 +118,24 @@ export async function refund(
     }
   }
   throw new ConflictError(stream, 'any', -1);
+}
+
+/** Code of a refund that was certainly not made, while money of its charge was refunded at the provider. */
+const BY_HAND = 'refunded_by_hand';
+
+/**
+ * External refunds of the purchase's charge that no report has told: while our refund was unanswered, reports counted
+ * its amount as ours. @throws Error to be retried
+ */
+async function refundedOutside(
+  deps: RefundDeps,
+  state: MadePurchase,
+  request: RefundRequest,
+): Promise<RefundedAtProvider[]> {
+  const { provider, charge_id } = request;
+  if (state.charge?.charge_id !== charge_id) return [];
+  const total = await refundedByOthers(deps, request);
+  return noteProviderRefund(reversalsOf(state), { provider, charge_id, total, ours: 0 });
 }
 
 function requestOf(transactionId: string, { started, startedAt }: Extract<Refund, { started: object }>): RefundRequest {

@@ -23,7 +23,7 @@ interface Refunding extends Bought {
   readonly stream: string;
   /** What was asked on the bus. */
   readonly asked: string[];
-  run(more?: Partial<RefundDeps>, retried?: Parameters<typeof refund>[3]): Promise<void>;
+  run(more?: Partial<RefundDeps>, retried?: Parameters<typeof refund>[3], refundId?: string): Promise<void>;
   /** The purchase's events since the refund was requested. */
   story(): Promise<readonly RecordedEvent[]>;
 }
@@ -72,7 +72,7 @@ async function requested(
     ...bought,
     stream,
     asked,
-    run: (more, retried) => refund({ ...deps, ...more }, bought.transactionId, 'r', retried),
+    run: (more, retried, refundId = 'r') => refund({ ...deps, ...more }, bought.transactionId, refundId, retried),
     story: async () => (await log.events.read(stream)).slice(3),
   };
 }
@@ -210,11 +210,11 @@ test('looks up first what support retries after a provider may have forgotten it
 });
 
 test('starts no further attempt of one that was never made where money went back by hand', async ({ log }) => {
-  const refunding = await startedBefore(log, 30, [NEVER]);
+  const refunding = await startedBefore(log, 30, [NEVER, NEVER]);
   const reported = { provider: 'p', charge_id: 'ch_1', amount: 250, total: 250 };
   await log.append(refunding.stream, 'RefundedAtProvider', reported);
   await rejects(refunding.run(), GiveUpError, /given back at p itself/);
-  assert.equal([refunding.asked, (await log.all('RefundStarted')).length], [[LOOK_UP], 1]);
+  assert.equal([refunding.asked, (await log.all('RefundStarted')).length], [[LOOK_UP, LOOK_UP], 1]);
 });
 
 test('gives up a refund of what was never charged, and one that loses every race', async ({ log }) => {
@@ -242,22 +242,53 @@ test('starts the next attempt where an old one was never made', async ({ log }) 
 });
 
 test('leaves to a person what may have been refunded by hand', async ({ log }) => {
-  const byHand = await requested(log, { answers: [new UnavailableError('down'), { ...NEVER, others: 1 }] });
+  const others = { ...NEVER, others: 1 };
+  const byHand = await requested(log, { answers: [new UnavailableError('down'), others, others] });
   await rejects(byHand.run(), Error, /down/);
   await rejects(byHand.run(), GiveUpError, /given back at p itself since this refund of 250 pence/);
-  assert.equal(byHand.asked, [REFUND, LOOK_UP]);
+  assert.equal(byHand.asked, [REFUND, LOOK_UP, LOOK_UP]);
+});
+
+test('records money refunded by hand that reports counted as this refund', async ({ log }) => {
+  const others = { ...NEVER, others: 250 };
+  const inStead = await requested(log, {
+    receivers: [{}, {}],
+    answers: [new UnavailableError('down'), others, others],
+  });
+  await rejects(inStead.run(), Error, /down/);
+  for (let n = 0; n < 2; n++) await rejects(inStead.run(), GiveUpError, /given back at p itself since this refund/);
+  const refused = await requested(log, { receivers: [{}, {}], answers: [REFUSED, others] });
+  await rejects(refused.run(), GiveUpError, /p refuses the refund: charge_disputed/);
+  for (const [{ story }, code] of [
+    [inStead, 'refunded_by_hand'],
+    [refused, 'charge_disputed'],
+  ] as const) {
+    const [, end, reported, ...more] = await story();
+    const refusal = { refund_id: 'r', attempt: 1, amount: 500, provider: 'p', code };
+    assert.equal([end?.type, end?.data, more], ['RefundRefused', refusal, []]);
+    const noted = { provider: 'p', charge_id: 'ch_1', amount: 250, total: 250 };
+    assert.equal([reported?.type, reported?.data], ['RefundedAtProvider', noted]);
+  }
+});
+
+test('records no money that was refunded by hand of a charge that bought nothing', async ({ log }) => {
+  const refunding = await requested(log, { answers: [REFUSED] });
+  const late = { refund_id: 'late-ch_2', attempt: 1, gift_ids: [], kept: {}, amount: 250, payment_reference: 'pm' };
+  await log.append(refunding.stream, 'RefundStarted', { ...late, provider: 'p', charge_id: 'ch_2' });
+  await rejects(refunding.run({}, undefined, 'late-ch_2'), GiveUpError, /refuses/);
+  assert.equal(typesOf(await refunding.story()), ['RefundStarted', 'RefundRefused']);
 });
 
 test('gives up what the provider refuses, and tries once more for each retry by support', async ({ log }) => {
-  const refunding = await requested(log, { answers: [REFUSED, NEVER, REFUNDED] });
+  const refunding = await requested(log, { answers: [REFUSED, NEVER, NEVER, REFUNDED] });
   await rejects(refunding.run(), GiveUpError, /p refuses the refund: charge_disputed/);
   await rejects(refunding.run(), GiveUpError, /refuses/);
-  assert.equal(refunding.asked, [REFUND]);
+  assert.equal(refunding.asked, [REFUND, LOOK_UP]);
   const refusal = (await refunding.story()).at(-1) as RecordedEvent;
   const cause = { ...causeOf(refusal), id: 'retry', correlationId: 'other' };
   await rejects(refunding.run({}, { at: '', cause } as never), GiveUpError, /refuses/);
   await refunding.run({}, { at: refusal.position, cause } as never);
-  assert.equal(refunding.asked, [REFUND, `${SUBJECTS.lookUpRefund} 2`, `${SUBJECTS.refund} 2`]);
+  assert.equal(refunding.asked, [REFUND, LOOK_UP, `${SUBJECTS.lookUpRefund} 2`, `${SUBJECTS.refund} 2`]);
   const story = await refunding.story();
   assert.equal(typesOf(story), ['RefundStarted', 'RefundRefused', 'RefundStarted', 'GiftsRefunded']);
   const again = story[2] as RecordedEvent;
@@ -266,7 +297,7 @@ test('gives up what the provider refuses, and tries once more for each retry by 
 });
 
 test('a retry by support requests nothing where money went back since the refusal', async ({ log }) => {
-  const refunding = await requested(log, { answers: [REFUSED, { ...NEVER, others: 1 }] });
+  const refunding = await requested(log, { answers: [REFUSED, NEVER, { ...NEVER, others: 1 }] });
   await rejects(refunding.run(), GiveUpError, /refuses/);
   const refusal = (await refunding.story()).at(-1) as RecordedEvent;
   const retried = { at: refusal.position, cause: causeOf(refusal) } as never;
@@ -274,7 +305,7 @@ test('a retry by support requests nothing where money went back since the refusa
   const reported = { provider: 'p', charge_id: 'ch_1', amount: 250, total: 250 };
   await log.append(refunding.stream, 'RefundedAtProvider', reported);
   await rejects(refunding.run({}, retried), GiveUpError, /given back at p itself/);
-  assert.is(refunding.asked.length, 2, 'the report is enough');
+  assert.is(refunding.asked.length, 3, 'the report is enough');
 });
 
 test('refunds no more than is left of the charge', async ({ log }) => {

@@ -602,6 +602,11 @@ test('gives nothing back again that was refunded by hand during an outage', asyn
       'money was given back at stripe itself since this refund of 250 pence was last asked for',
     );
     assert.is((await installation.all('RefundStarted')).length, 1);
+    // The provider's report of it, which came meanwhile, counted it as this refund.
+    await installation.until(async () => (await installation.all('ProviderRefundSettled')).length > 0);
+    const [settlement] = await installation.all('ProviderRefundSettled');
+    assert.equal(settlement?.data, { total: 250, cancelled: 1, vouchered: 0, difference: 0 });
+    assert.equal(await installation.types(`gift-${one.giftIds[1]}`), ['GiftIssued'], 'it costs no other gift');
   });
 });
 
