@@ -5,6 +5,7 @@
  * (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html).
  */
 import { constants } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
 import type { StopSignal } from './stopping.js';
 import { refuseArguments } from './startArguments.js';
 import { refuseWithoutFolder } from './startFolder.js';
@@ -24,4 +25,7 @@ refuseWithoutFolder();
 const { serve } = await import('./service.js');
 await serve((running) => {
   stop = running;
+  // Little in a young generation is alive, so the threads that collect it by default mostly wait for each other. Set
+  // only now: V8 compiles Node's own modules again for a thread that starts under other flags.
+  setFlagsFromString('--no-parallel-scavenge');
 });
