@@ -46,6 +46,14 @@ export function receiverLookups({
   };
 }
 
+/** The log decides that a method is unknown: a purchase by one that was imported just now was accepted by the log. */
+export function paymentMethodLookup(deps: Parameters<typeof accountAtLogEnd>[0]): Lookups['paymentMethod'] {
+  return async (reference) => {
+    const found = await accountAtLogEnd(deps, `paymentMethod-${reference}`, () => true);
+    return found?.entry === 'paymentMethod' ? found : undefined;
+  };
+}
+
 function canBeReached(account: AccountDocument): boolean {
   return account.entry === 'user' && addressOf({ user_id: account.id }, account, undefined) !== undefined;
 }
@@ -69,10 +77,7 @@ export function startProcesses({
     followers,
     records: store.records,
     launchUrl: (giftId) => `${publicUrl}/g/${shortcodes.of(giftId)}`,
-    async paymentMethod(reference) {
-      const found = await models.accounts.get(`paymentMethod-${reference}`);
-      return found?.entry === 'paymentMethod' ? found : undefined;
-    },
+    paymentMethod: paymentMethodLookup({ events, accounts: models.accounts }),
     ...receiverLookups({ events, accounts: models.accounts, subjects }),
     openText: (sealed) => openText(subjects, sealed),
   });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import type { AccountDocument } from '../../src/projections/accounts.js';
-import { receiverLookups } from '../../src/service/processManagers.js';
+import { paymentMethodLookup, receiverLookups } from '../../src/service/processManagers.js';
 import { aUser } from '../api/auth/support.js';
 
 const test = suite('where receivers are reached');
@@ -52,6 +52,18 @@ test('whoever can be reached is not looked for in the log', async () => {
     assert.equal((await contact('ada'))?.name, 'ada');
     assert.deepEqual(read, []);
   }
+});
+
+test('a payment method that the read model lacks is looked for in the log', async () => {
+  const method = { reference: 'pm', kind: 'wallet', prepaid: true, customer: null, active: true, users: ['ada'] };
+  const added_ = { ...added('paymentMethod-pm', method), type: 'PaymentMethodAdded' };
+  const lookup = paymentMethodLookup({
+    events: { read: async (stream) => (stream === 'paymentMethod-pm' ? [added_] : []) },
+    accounts: { get: async () => undefined },
+  });
+  const { kind, prepaid } = (await lookup('pm')) ?? {};
+  assert.deepEqual([kind, prepaid], ['wallet', true]);
+  assert.equal(await lookup('other'), undefined);
 });
 
 test.run();
