@@ -67,8 +67,9 @@ export function engineSources({ log, read, config, projections }: DiagnosisOptio
     async webhooks() {
       const { store, models } = read();
       if ((await store.active(webhookEndpointsProjection.name)) === undefined) return [];
-      const { logId } = log().events;
-      return endpointsOverview({ endpoints: models.webhookEndpoints, records: store.records, logId });
+      const { events, subjects } = log();
+      const { records } = store;
+      return endpointsOverview({ endpoints: models.webhookEndpoints, records, subjects, logId: events.logId });
     },
     async head() {
       const { events } = log();

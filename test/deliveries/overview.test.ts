@@ -4,6 +4,8 @@ import type { Waiting } from '../../src/deliveries/backlog.js';
 import { type EndpointOverview, endpointsOverview } from '../../src/deliveries/overview.js';
 import { firstProgress, type Progress, progressRecord } from '../../src/deliveries/progress.js';
 import type { EndpointDocument } from '../../src/projections/webhookEndpoints.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import type { Subjects } from '../../src/runtime/personal/index.js';
 import { memoryRecords } from '../support/engines/memoryRecords.js';
 
 const test = suite('deliveries/overview');
@@ -29,12 +31,13 @@ const waiting = (position: string, at: string, tries: number): Waiting => ({ pos
 async function overview(
   documents: readonly EndpointDocument[],
   stored: Readonly<Record<string, Partial<Progress>>> = {},
+  subjects: Pick<Subjects, 'secrets'> = { secrets: async () => new Map() },
 ): Promise<EndpointOverview[]> {
   const records = memoryRecords(Date.now);
   for (const [id, progress] of Object.entries(stored))
     await records.put(progressRecord(id), { ...firstProgress(endpoint(id), LOG), ...progress });
   const found = documents.map((body) => ({ id: body.endpoint_id, position: '1', body }));
-  return endpointsOverview({ endpoints: { find: async () => found }, records, logId: LOG });
+  return endpointsOverview({ endpoints: { find: async () => found }, records, subjects, logId: LOG });
 }
 
 test('tells the oldest event that waits untried and that failed, and whether the endpoint fails', async () => {
@@ -51,6 +54,7 @@ test('tells the oldest event that waits untried and that failed, and whether the
   assert.deepEqual(one, {
     endpoint_id: 'a',
     owner: 'client:app',
+    secretLost: false,
     failing: true,
     failures: 5,
     waiting: 3,
@@ -62,6 +66,18 @@ test('shows a new endpoint, and one whose progress is of another log, as working
   const shown = await overview([endpoint('a'), endpoint('b')], { b: { logId: 'other', failures: 9 } });
   for (const { failing, failures, oldest } of shown) assert.deepEqual([failing, failures, oldest], [false, 0, {}]);
   assert.equal(shown.length, 2);
+});
+
+test('tells of an endpoint whose present secret the key store lacks, not where it does not answer', async () => {
+  const secrets = [{ id: 'new' }, { id: 'old', until: CREATED }];
+  const lost = async (found: Subjects['secrets']): Promise<boolean | undefined> =>
+    (await overview([endpoint('a', { secrets })], {}, { secrets: found }))[0]?.secretLost;
+  assert.equal(await lost(async () => new Map([['new', Buffer.of(1)]])), false);
+  assert.equal(await lost(async () => new Map([['old', Buffer.of(1)]])), true);
+  const away = async (): Promise<never> => {
+    throw new UnavailableError('the key store is away');
+  };
+  assert.equal(await lost(away), false);
 });
 
 test('tells who disabled an endpoint, unless its owner did', async () => {

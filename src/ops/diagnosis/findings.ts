@@ -18,6 +18,10 @@ interface Row {
 
 const RESTART = 'systemctl restart gift-commerce';
 const STATUS = 'gift projections status';
+const ENDPOINTS = '-H "Authorization: Bearer $OWNER_TOKEN" $API/api/v2/webhook-endpoints/';
+/** Commands of an endpoint's owner, before the endpoint's id. */
+export const ENABLE = `curl -X PATCH -H 'Content-Type: application/json' -d '{"disabled":false}' ${ENDPOINTS}`;
+export const ROTATE = `curl -X POST ${ENDPOINTS}`;
 
 export const FINDINGS = {
   settings_wrong: {
@@ -170,6 +174,11 @@ export const FINDINGS = {
     means: 'Events are due, and nothing is done about them: the process that delivers must start again.',
     command: RESTART,
   },
+  webhook_secret_lost: {
+    harm: 'partners',
+    means: 'Nothing is sent to it, since nothing can be signed, until its owner makes a new secret.',
+    command: `${ROTATE}ENDPOINT/secret`,
+  },
   webhooks_late: {
     harm: 'partners',
     means: 'Events wait though the endpoint answers; they are delivered later, in order.',
@@ -183,8 +192,7 @@ export const FINDINGS = {
   webhook_endpoint_disabled: {
     harm: 'partners',
     means: 'Its owner gets no events until it enables it again, and asks for what it missed (recover).',
-    command:
-      'curl -X PATCH -H "Authorization: Bearer $OWNER_TOKEN" -d \'{"disabled":false}\' $API/api/v2/webhook-endpoints/ENDPOINT',
+    command: `${ENABLE}ENDPOINT`,
   },
   log_altered: {
     harm: 'evidence',

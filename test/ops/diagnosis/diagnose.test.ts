@@ -246,6 +246,12 @@ const TABLE: readonly (readonly [
     /\(failures\)/,
   ],
   [
+    'the key store has lost the secret of an endpoint',
+    { webhooks: async () => [{ ...ENDPOINT, secretLost: true, oldest: { untried: minutesAgo(6) } }] },
+    ['webhook_secret_lost'],
+    /endpoint abc of client:app: its secret is not in the key store/,
+  ],
+  [
     'no head is signed any more',
     { head: async () => ({ last: { size: 7, at: 0 }, uncoveredSince: minutesAgo(11), uncosigned: [] }) },
     ['head_old'],
@@ -347,6 +353,18 @@ test('puts the greatest harm first, and names one reason once', async () => {
     ['event_store_unavailable money', 'not_known people', 'tree_failing evidence'],
   );
   assert.match(found[1]?.what ?? '', /the seal of the log.*parked work|parked work.*the seal of the log/);
+});
+
+test('gives owners of disabled endpoints a command that the API takes, but inactive ones', async () => {
+  const disabled = async (by: string): Promise<string | undefined> => {
+    const webhooks: DiagnosisSources['webhooks'] = async () => [{ ...ENDPOINT, disabled: { by, at: minutesAgo(60) } }];
+    return (await diagnose(sources({ webhooks })))[0]?.command;
+  };
+  assert.equal(
+    await disabled('gone'),
+    `curl -X PATCH -H 'Content-Type: application/json' -d '{"disabled":false}' -H "Authorization: Bearer $OWNER_TOKEN" $API/api/v2/webhook-endpoints/abc`,
+  );
+  assert.match((await disabled('inactive')) ?? '', /gift import the owner with "active": true/);
 });
 
 test('starts a server again, not the service, where an engine is one', async () => {

@@ -1,11 +1,13 @@
 /** Webhooks, and what was to be sent at a time. */
-import type { Found } from '../findings.js';
+import { ENABLE, type Found, ROTATE } from '../findings.js';
 
 /** How the deliveries to an endpoint stand. Times are ISO 8601, UTC. */
 export interface EndpointState {
   readonly endpoint_id: string;
   readonly owner: string;
   readonly disabled?: { readonly by: string; readonly at: string };
+  /** Whether the key store does not have its present secret. */
+  readonly secretLost?: boolean;
   readonly failing: boolean;
   readonly failures: number;
   readonly oldest: { readonly untried?: string; readonly failed?: string };
@@ -16,10 +18,14 @@ const LATE_MS = 300_000;
 /** How long ago an endpoint may have been disabled, ms: later its owner has other ways of knowing. */
 const DISABLED_MS = 7 * 86_400_000;
 
+/** An owner without a token can't enable its endpoint. */
+const OWNER_ACTIVE =
+  'nothing, where that was meant; else gift import the owner with "active": true, who then enables the endpoint';
+
 /** @param now milliseconds since the epoch */
 export function checkWebhooks(endpoints: readonly EndpointState[], now: number): Found[] {
   const age = (at: string | undefined): number => (at === undefined ? 0 : now - Date.parse(at));
-  return endpoints.flatMap(({ endpoint_id: id, owner, disabled, failing, failures, oldest }): Found[] => {
+  return endpoints.flatMap(({ endpoint_id: id, owner, disabled, secretLost, failing, failures, oldest }): Found[] => {
     const named = `endpoint ${id} of ${owner}`;
     if (disabled !== undefined) {
       if (age(disabled.at) > DISABLED_MS) return [];
@@ -27,10 +33,18 @@ export function checkWebhooks(endpoints: readonly EndpointState[], now: number):
         {
           code: 'webhook_endpoint_disabled',
           what: `${named} was disabled at ${disabled.at} (${disabled.by})`,
-          command: `curl -X PATCH -H "Authorization: Bearer $OWNER_TOKEN" -d '{"disabled":false}' $API/api/v2/webhook-endpoints/${id}`,
+          command: disabled.by === 'inactive' ? OWNER_ACTIVE : `${ENABLE}${id}`,
         },
       ];
     }
+    if (secretLost === true)
+      return [
+        {
+          code: 'webhook_secret_lost',
+          what: `${named}: its secret is not in the key store`,
+          command: `${ROTATE}${id}/secret`,
+        },
+      ];
     if (failing || age(oldest.failed) > LATE_MS)
       return [
         {
