@@ -102,9 +102,9 @@ async function relatedIds(deps: ParkedDeps, named: string): Promise<string[]> {
   const { seed, receivers } = bought.data as GiftsPurchased['data'];
   const gifts = giftId === undefined ? deriveGiftIds(seed, receivers.length).map((ids) => ids.gift_id) : [giftId];
   const concernsGift = (data: object): boolean => {
-    // A refund of money that bought nothing names no gifts.
-    const { gift_ids: concerned = [] } = data as { readonly gift_ids?: readonly string[] };
-    return giftId === undefined || concerned.length === 0 || concerned.includes(giftId);
+    // Only a refund's request and start name its gifts; none of them: it is of money that bought nothing.
+    const { gift_ids: concerned } = data as { readonly gift_ids?: readonly string[] };
+    return giftId === undefined || concerned?.length === 0 || concerned?.includes(giftId) === true;
   };
   return [
     ...new Set([

@@ -60,6 +60,7 @@ function purchaseLog(...parked: readonly (readonly [name: ParkedName, entity: st
     'transaction-t1',
     { type: 'GiftsPurchased', data: bought },
     { type: 'RefundRequested', data: { refund_id: 'rf1', gift_ids: [FIRST] } },
+    { type: 'RefundRefused', data: { refund_id: 'rf1', attempt: 1, amount: 350, provider: 'p', code: 'closed' } },
     { type: 'RefundStarted', data: { refund_id: 'late-1', gift_ids: [] } },
     { type: 'DisputeOpened', data: { dispute_id: 'dp1' } },
   );
@@ -109,6 +110,8 @@ test('refuses an ambiguous id where several wait, and prefers the entity’s own
   assert.equal((await retryParked(desk(events), 'rf1', given, 'go')).replayed, true);
   const both = purchaseLog(['purchase', 't1'], ['dispute', 'dp1']);
   assert.equal((await discardParked(desk(both), 't1', context(), 'its own')).name, 'purchase');
+  assert.equal((await discardParked(desk(both), 't1', context(), 'again')).name, 'purchase', 'not the dispute’s');
+  assert.equal((await findParked(desk(both), 't1')).name, 'dispute', 'what waits is shown first');
 });
 
 test('finds work by id or entity, in the read model or else in the log', async () => {
@@ -144,7 +147,7 @@ test('counts events behind the read model', async () => {
   });
   const { work, history } = await findParked(desk(events, 6), 'r1');
   assert.deepEqual([work.state, work.times, work.cause, history.length], ['parked', 2, 'down again', 3]);
-  assert.equal((await findParked(desk(events, 7), 'r1')).history.length, 3);
+  for (const upTo of [7, 8]) assert.equal((await findParked(desk(events, upTo), 'r1')).history.length, 3);
 });
 
 test('decides again after a lost race, and refuses where the winner did the opposite', async () => {
@@ -235,6 +238,7 @@ test('the same command again changes nothing', async () => {
   const events = parkedLog();
   const given = context();
   const first = await discardParked(desk(events), 'r1', given, 'seen to');
+  assert.deepEqual([first.work.state, first.history.at(-1)?.id], ['discarded', first.own?.id]);
   await retryParked(desk(events), 'r1', context(), 'after all');
   const again = await discardParked(desk(events), 'r1', given, 'seen to');
   assert.deepEqual([again.work, again.history], [first.work, first.history], 'it is answered as it was');
@@ -284,6 +288,54 @@ test('lists all parked work in the order of its last events', async () => {
     [1_206, 'p1', 'a', 'retried'],
   );
   assert.equal((await parkedInLog(events, ['refund'])).length, 3);
+});
+
+test('shows related work in the order of the purchase, or of the log where the read model has none', async () => {
+  const events = purchaseLog(['notification', UNISSUED], ['notification', FIRST]);
+  assert.equal((await findParked(desk(events, events.log.length), 't1')).work.entity, FIRST);
+  assert.equal((await findParked(desk(events), 't1')).work.entity, UNISSUED);
+});
+
+test('reads no purchase for what can be no transaction', async () => {
+  const events = memoryEvents();
+  const read: string[] = [];
+  const watched: MemoryEvents = {
+    ...events,
+    read: async (stream, options) => {
+      read.push(stream);
+      return events.read(stream, options);
+    },
+  };
+  const readFor = async (named: string): Promise<string[]> => {
+    read.length = 0;
+    await assert.rejects(findParked(desk(watched), named), refusal('parked_work_not_found'));
+    return read.filter((stream) => stream.startsWith('transaction-'));
+  };
+  for (const named of ['', 'x'.repeat(65), 'ff'.repeat(10)]) assert.deepEqual(await readFor(named), [], named);
+  assert.deepEqual(await readFor('x'.repeat(64)), [`transaction-${'x'.repeat(64)}`]);
+});
+
+test('an interrupted discard ends what was requested before it, also after the work was parked', async () => {
+  const events = parkedNotification();
+  events.given(
+    'notification-g',
+    { type: 'NotificationFailed', data: { cause: 'x', attempt: 1, asked_by: events.log[0]?.id } },
+    {
+      type: 'NotificationRequested',
+      data: { transaction_id: 't', attempt: 2, gift_revision: 0, reason: 'not seen' },
+    },
+  );
+  events.beforeAppend = (stream) => {
+    if (stream.startsWith('notification-')) throw new UnavailableError('down');
+  };
+  await assert.rejects(discardParked(desk(events), 'g', context(), 'called'), UnavailableError);
+  events.beforeAppend = () => undefined;
+  await discardParked(desk(events), 'g', context(), 'called');
+  assert.deepEqual(notifications(events).slice(1), [
+    'NotificationFailed',
+    'NotificationRequested',
+    'NotificationFailed',
+  ]);
 });
 
 test.run();
