@@ -150,7 +150,10 @@ test('a gift has one voucher, whatever is requested later', async () => {
       undefined,
     );
   await assert.rejects(assign(at, { command: 'x', segmentId: 'never' }), refusal('invalid_segment'));
-  assert.equal(at.events.log.filter(({ type }) => type === 'VoucherAssigned').length, 1);
+  assert.deepEqual(
+    at.events.log.map(({ type }) => type),
+    ['GiftIssued', 'VoucherAssigned'],
+  );
 });
 
 test('refuses segments that the product does not have, or no more', async () => {
@@ -165,6 +168,10 @@ test('refuses segments that the product does not have, or no more', async () => 
 test('a V1 voucher needs an integration that has some, a V2 voucher does not', async () => {
   await assert.rejects(assign(installation({ integration: '9' })), refusal('voucher_not_available'));
   assert.equal((await assign(installation({ integration: '9' }), { format: 'V2' }))?.segment_id, 'till');
+  const { deps, events } = installation();
+  const current = { ...deps.catalogue.current(), brandOf: () => undefined };
+  const catalogue = { current: () => current } as unknown as VoucherDeps['catalogue'];
+  await assert.rejects(assign({ deps: { ...deps, catalogue }, events }), refusal('voucher_not_available'), 'no brand');
 });
 
 test('refuses strangers, staff, and gifts that cannot be used, and draws no code for them', async () => {
@@ -223,6 +230,7 @@ test('takes the next code where another gift was first, though the model is behi
     drawn.map((one) => one?.code),
     codesUsed(events),
   );
+  assert.equal(events.log.length, before + 2, 'nothing is appended to a code of another gift');
 });
 
 test('reads on where all codes of a round were taken', async () => {
@@ -237,6 +245,18 @@ test('reads on where all codes of a round were taken', async () => {
     return upTo;
   });
   assert.equal((await codePool(events, behind).draw('till', 'two', context('y')))?.code, 'B');
+});
+
+test('gives up where a model that is behind shows only codes that are taken', async () => {
+  const { events } = installation({ codes: ['A'] });
+  const before = events.log.length;
+  const stale = codePool(
+    events,
+    codesOf(events, () => before),
+  );
+  await stale.draw('till', 'one', context('x'));
+  await assert.rejects(stale.draw('till', 'two', context('y')), refusal('voucher_not_available'));
+  assert.deepEqual(codesUsed(events), ['A']);
 });
 
 test.run();

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import { blockGift, TICKET_ID, unblockGift } from '../../src/commands/blockGift.js';
 import { disputeCause, supportCause } from '../../src/domain/supportActions.js';
-import type { SupportDeps } from '../../src/commands/supportAction.js';
+import { supportAction, type SupportDeps } from '../../src/commands/supportAction.js';
 import type { CommandContext } from '../../src/commands/context.js';
-import { giftStream } from '../../src/domain/gift/events.js';
+import { type GiftEvent, giftStream } from '../../src/domain/gift/events.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase/events.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
@@ -144,6 +144,42 @@ test('blocks a gift for support fifty times, and can end each block', async () =
 test('a ticket’s id is 1 to 64 letters, digits and signs', () => {
   for (const id of ['T', 'Jones-07700.900_123#2', 'x'.repeat(64)]) assert.match(id, TICKET_ID);
   for (const id of ['', 'a b', ' a', 'a ', 'x'.repeat(65)]) assert.doesNotMatch(id, TICKET_ID);
+});
+
+test('counts neither unblocks nor the blocks of disputes against support', async () => {
+  const { deps, events } = installation(charged);
+  const issued = { type: 'GiftIssued', data: { transaction_id: 't1', index: 0, receiver: {} } };
+  events.given(giftStream(GIFT), issued);
+  for (let n = 1; n <= 50; n++) {
+    const data = { cause: disputeCause(`dp_${n}`), reason: 'fraudulent' };
+    const dispute = { commandId: `d${n}`, correlationId: 'c', by: { process: 'dispute' } } as never;
+    const block = { id: randomUUID(), type: 'GiftBlocked', data, at: '2026-02-01T00:00:00.000Z', metadata: dispute };
+    await events.append(giftStream(GIFT), [block], 'any');
+    events.given(giftStream(GIFT), { type: 'GiftUnblocked', data });
+  }
+  assert.equal((await blockGift(deps, GIFT, context(), support)).own.length, 1);
+  assert.equal((await unblockGift(deps, GIFT, context(), support)).own.length, 1);
+});
+
+test('counts the reversals of support, and not those of tills', async () => {
+  const reversal = (by_support: boolean): GiftEvent => ({
+    type: 'GiftUnredeemed',
+    data: {
+      redemption_id: 'r',
+      location_id: 'soho',
+      location_merchant_id: 'coffee',
+      merchant_id: 'coffee',
+      ...(by_support ? { by_support, reason: 'x' } : {}),
+    },
+  });
+  for (const bySupport of [true, false]) {
+    const { deps, events } = installation(charged);
+    const issued = { type: 'GiftIssued', data: { transaction_id: 't1', index: 0, receiver: {} } };
+    events.given(giftStream(GIFT), issued, ...Array.from({ length: 50 }, () => reversal(bySupport)));
+    const acted = supportAction(deps, GIFT, context(), () => [reversal(true)]);
+    if (bySupport) await assert.rejects(acted, refusal('supported_too_often'));
+    else assert.equal((await acted).own.length, 1);
+  }
 });
 
 test.run();

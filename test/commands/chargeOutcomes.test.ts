@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { type ChargeOutcomes, openChargeOutcomes } from '../../src/commands/chargeOutcomes.js';
-import type { EventBatch, EventFilter, EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
+import type { EventBatch, EventFilter, EventStore, ReadOptions, RecordedEvent } from '../../src/ports/eventStore.js';
 import type { FollowerRun, Followers } from '../../src/runtime/supervision/followers.js';
 import { inVirtualTime } from '../simulation/world/virtualTime.js';
 
@@ -15,15 +15,25 @@ interface Following {
   readonly run: () => Promise<void>;
   readonly from: (string | undefined)[];
   readonly filters: (EventFilter | undefined)[];
+  readonly options: (ReadOptions | undefined)[];
+  readonly context: Pick<FollowerRun, 'signal' | 'well' | 'onTrouble'>;
   wells: number;
+  closed: number;
 }
 
 /** Outcomes on a log that gives these transactions' outcomes in a batch each. */
 async function following(...transactions: readonly string[]): Promise<Following> {
-  const self = { from: [] as Following['from'], filters: [] as Following['filters'], wells: 0 };
+  const self = {
+    from: [] as Following['from'],
+    filters: [] as Following['filters'],
+    options: [] as Following['options'],
+    wells: 0,
+    closed: 0,
+  };
   const events = {
     end: async () => 'end',
-    async *follow(after: string | undefined, filter?: EventFilter): AsyncIterable<EventBatch> {
+    async *follow(after: string | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch> {
+      self.options.push(options);
       self.from.push(after);
       self.filters.push(filter);
       for (const [n, id] of transactions.entries())
@@ -35,11 +45,11 @@ async function following(...transactions: readonly string[]): Promise<Following>
   const followers: Pick<Followers, 'start'> = {
     start(_, work) {
       run = () => work(context as unknown as FollowerRun);
-      return { close: async () => undefined };
+      return { close: async () => void self.closed++ };
     },
   };
   const outcomes = await openChargeOutcomes(events, followers);
-  return Object.assign(self, { outcomes, run });
+  return Object.assign(self, { outcomes, run, context });
 }
 
 /** What a wait says, and the virtual ms that it took. */
@@ -88,6 +98,10 @@ timed('follows outcomes from the end that the log had, and after a failure from 
   assert.deepEqual(from, ['end', '1']);
   assert.deepEqual(filters[0]?.types, ['PaymentCharged', 'PaymentDeclined', 'PaymentAuthenticationRequired']);
   assert.equal(followed.wells, 4);
+  const { signal, onTrouble } = followed.context;
+  assert.deepEqual(followed.options[0], { signal, onTrouble });
+  await followed.outcomes.close();
+  assert.equal(followed.closed, 1);
 });
 
 test.run();

@@ -88,6 +88,21 @@ test('leaves a paid gift unissued where a command decides nothing', async () => 
   assert.deepEqual([own, replayed, lifeOf(events)], [[], false, []]);
 });
 
+test('loads a gift that is not issued as its purchase has it, with its issue once it is paid for', async () => {
+  const loaded = async (...then: readonly PurchaseEvent[]): Promise<unknown> =>
+    (await loadGift(installation(...then).deps, GIFT, user('eve'), NOW)).found.state;
+  const gift = { status: 'issued', issued: issued.data, redemptions: [] };
+  assert.deepEqual(await loaded(), { gift, payment: 'pending' });
+  assert.deepEqual(await loaded(charged), { gift, payment: 'charged', issue: issued });
+});
+
+test('finds no gift whose purchase the log lacks', async () => {
+  const { deps } = installation(charged);
+  const document = await deps.gifts.get(GIFT);
+  const gifts = { get: async () => ({ ...document, transaction_id: 'lost' }) } as unknown as GiftDeps['gifts'];
+  await assert.rejects(loadGift({ ...deps, gifts }, GIFT, user('eve'), NOW), refusal('gift_not_found'));
+});
+
 test('refuses an unpaid or declined gift and leaves it unissued', async () => {
   const [pending, refused] = [installation(), installation(declined)];
   await assert.rejects(claim(pending.deps, 'eve'), refusal('gift_not_paid'));
@@ -154,6 +169,48 @@ test('owns a reassigned gift by the number’s holder at the reassignment', asyn
   };
   await redeeming('new');
   for (const other of ['old', 'ann']) await assert.rejects(redeeming(other), refusal('cannot_redeem'));
+});
+
+/** Counts the reads of phones’ streams. */
+function watched(events: MemoryEvents): { readonly events: MemoryEvents; readonly phones: string[] } {
+  const phones: string[] = [];
+  const read: MemoryEvents['read'] = async (stream, options) => {
+    if (stream.startsWith('phone-')) phones.push(stream);
+    return events.read(stream, options);
+  };
+  return { events: { ...events, read }, phones };
+}
+
+test('decides on the number’s holder as of the state that is decided on, and reads it once for each', async () => {
+  const { deps, events } = installation(charged);
+  events.given(giftStream(GIFT), issued);
+  events.given(phoneStream('h'), { type: 'PhoneTaken', data: { user_id: 'new' } });
+  const { phones, events: reading } = watched(events);
+  const owners: (string | undefined)[] = [];
+  const bob = user('bob');
+  const run = async (): Promise<unknown> =>
+    handleGift(
+      { ...deps, events: { ...reading, append: (...of) => events.append(...of) } },
+      await loadGift({ ...deps, events: reading }, GIFT, bob, NOW),
+      bob,
+      context(),
+      (_, facts) => {
+        owners.push(facts.phoneOwner);
+        return [claimed('bob') as never];
+      },
+    );
+  events.beforeAppend = () => {
+    events.beforeAppend = () => undefined;
+    const receiver = { phone_id: 'h' };
+    events.given(giftStream(GIFT), {
+      type: 'GiftReassigned',
+      data: { transaction_id: 't1', receiver, reason: 'x' },
+    } as GiftEvent);
+  };
+  await run();
+  assert.deepEqual([owners, phones], [[undefined, 'new'], ['phone-h']]);
+  await run();
+  assert.deepEqual([owners.slice(2), phones.slice(1)], [['new'], ['phone-h']], 'as it was loaded');
 });
 
 test.run();

@@ -175,7 +175,7 @@ test('finds a repeated command’s purchase in the log, and refuses another body
 test('stores no hash of a body with numbers that HASH_KEY alone could make, and refuses another body', async () => {
   const { deps, events } = installation();
   const mine = context({ bodyHash: 'a' });
-  const request = { ...wanted, message: '', receivers: [{ phone_number: '07700 900123' }] };
+  const request = { ...wanted, message: '', receivers: [{}, { phone_number: '07700 900123' }] };
   const { transactionId } = await purchaseGifts(deps, 'ann', mine, request);
   const [stored] = await events.read(transactionStream(transactionId));
   assert.match(stored?.metadata.bodyHash ?? '', /^[\w-]{22}$/);
@@ -208,6 +208,7 @@ test('names the field that is refused, and the receiver in it', async () => {
   await refused({ receivers: [{ user_id: 'bob' }, { user_id: 'eve' }] }, 'receivers[1].user_id');
   await refused({ receivers: [{}, { phone_number: '12' }] }, 'receivers[1].phone_number');
   await refused({ send_at: '2026-03-02T09:00:00Z' }, 'send_at');
+  await refused({ send_at: '2026-03-02T09:00:00Z', receivers: [{}, {}] }, 'send_at');
   await refused({ send_at: '2020-03-02T09:00:00Z', receivers: [{ user_id: 'bob' }] }, 'send_at');
 });
 
@@ -220,6 +221,8 @@ test('sends at the time that is named, and stores the caller’s reference', asy
     reference_id: 'order 7',
   });
   assert.deepEqual([bought.send_at, bought.reference_id], ['2026-03-02T09:00:00.000Z', 'order 7']);
+  const receivers = [{}, { phone_number: '07700 900123' }];
+  assert.equal((await buy(at, { receivers, send_at: '2026-03-02T09:00:00Z' })).send_at, '2026-03-02T09:00:00.000Z');
   const plain = await buy(at, { receivers: [{}] });
   assert.deepEqual(['send_at' in plain, 'reference_id' in plain], [false, false]);
 });
@@ -274,15 +277,20 @@ test('a repeat is answered as the purchase was at an event', async () => {
     type: 'PaymentCharged',
     data: { amount: 350, provider: 'p', charge_id: 'ch_1' },
   });
-  const [bought, charged] = events.log;
+  events.given(transactionStream(transactionId), {
+    type: 'DisputeOpened',
+    data: { provider: 'p', dispute_id: 'd', amount: 350, reason: 'fraudulent' },
+  });
+  const [bought, charged, disputed] = events.log;
   for (const [upTo, status, length] of [
     [bought?.position, 'pending', 1],
     [charged?.position, 'charged', 2],
-    [undefined, 'charged', 2],
-    ['9'.repeat(16), 'charged', 2],
+    [undefined, 'charged', 3],
+    ['9'.repeat(16), 'charged', 3],
   ] as const) {
     const found = await findPurchase(deps, mine, upTo);
-    assert.deepEqual([found?.state.status, found?.history.length], [status, length]);
+    assert.deepEqual([found?.state.status, found?.history.length, found?.replayed], [status, length, true]);
+    assert.equal(found?.position, [bought, charged, disputed][length - 1]?.position);
   }
 });
 
@@ -295,6 +303,52 @@ test('a body without numbers and message is compared as it is', async () => {
   await assert.rejects(findPurchase(deps, { ...mine, bodyHash: 'b' }), refusal('idempotency_key_reused'));
   const { bodyHash: _, ...without } = mine;
   await assert.rejects(findPurchase(deps, without), refusal('idempotency_key_reused'));
+});
+
+test('compares no hash where a personal purchase, or its repeat, has none', async () => {
+  const { deps } = installation();
+  const { bodyHash, ...without } = context({ bodyHash: 'a' });
+  await purchaseGifts(deps, 'ann', without, wanted);
+  assert.equal((await findPurchase(deps, without))?.replayed, true);
+  await assert.rejects(findPurchase(deps, { ...without, bodyHash: 'a' }), refusal('idempotency_key_reused'));
+  const hashed = context({ bodyHash: 'a' });
+  await purchaseGifts(deps, 'ann', hashed, wanted);
+  const { bodyHash: _, ...repeat } = hashed;
+  assert.equal(bodyHash, 'a');
+  await assert.rejects(findPurchase(deps, repeat), refusal('idempotency_key_reused'));
+});
+
+test('makes a data key only for a purchase that has something to seal', async () => {
+  for (const [request, hashed, keys] of [
+    [{ message: '', receivers: [{ phone_number: '07700 900123' }] }, {}, 1],
+    [{ message: '', receivers: [{ phone_number: '07700 900123' }] }, { bodyHash: 'a' }, 2],
+    [{ message: '', receivers: [{}] }, { bodyHash: 'a' }, 0],
+    [{ message: 'Hi', receivers: [{}] }, {}, 1],
+  ] as const) {
+    const store = memoryKeys();
+    const { deps } = installation();
+    await purchaseGifts({ ...deps, subjects: memorySubjects(store) }, 'ann', context(hashed), {
+      ...wanted,
+      ...request,
+    });
+    assert.equal(store.rows.size, keys, JSON.stringify([request, hashed]));
+  }
+});
+
+test('reads no account in the log that the read model shows as it must be', async () => {
+  const people = { 'paymentMethod-pm': method(), 'user-bob': { entry: 'user', active: true, roles: [] } };
+  const at = installation(people);
+  const read: string[] = [];
+  const { events } = at.deps;
+  const watched = {
+    ...events,
+    read: async (...of: Parameters<typeof events.read>) => (read.push(of[0]), events.read(...of)),
+  };
+  await buy({ ...at, deps: { ...at.deps, events: watched } }, { receivers: [{ user_id: 'bob' }] });
+  assert.deepEqual(
+    read.filter((stream) => !stream.startsWith('transaction-')),
+    [],
+  );
 });
 
 test.run();

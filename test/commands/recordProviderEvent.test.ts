@@ -71,6 +71,9 @@ test('asks the provider only where the total may hold a refund of ours that has 
   assert.equal(await recordProviderEvent(events, 't1', refunded(350), context('a'), unsure), 'recorded');
   assert.deepEqual(unsure.asked, ['p,ch_1']);
   assert.deepEqual(events.log.at(-1)?.data, { provider: 'p', charge_id: 'ch_1', amount: 100, total: 100 });
+
+  const unasked = charged(...OWN, settled);
+  assert.equal(await recordProviderEvent(unasked, 't1', refunded(350), context('a')), 'recorded', 'without a ledger');
 });
 
 test('asks for the external refunds of a charge whose accepted refund has failed', async () => {
@@ -96,8 +99,8 @@ test('asks nothing about other provider events', async () => {
   assert.equal(await recordProviderEvent(charged(), 't1', event, context('a'), questions), 'recorded');
 });
 
-const busOf = (answer: (subject: string, request: object) => unknown): Bus =>
-  ({ request: async (subject: string, request: object) => answer(subject, request) }) as unknown as Bus;
+const busOf = (answer: (subject: string, request: object, options: object) => unknown): Bus =>
+  ({ request: async (...of: [string, object, object]) => answer(...of) }) as unknown as Bus;
 
 test('concurrent questions for one payment share an answer, later ones do not', async () => {
   let asked = 0;
@@ -119,6 +122,7 @@ test('tells what the provider does not know from what cannot be asked', async ()
   for (const error of [new DeadlineError('payments', 10), new NoRespondersError('none'), new RemoteError('broken')]) {
     const failing = paymentQuestions(busOf(() => Promise.reject(error)));
     await rejects(failing.transactionOf('pi'), UnavailableError, /cannot be asked/);
+    await assert.rejects(failing.transactionOf('pi'), { cause: error });
   }
   const broken = paymentQuestions(busOf(() => Promise.reject(new TypeError('a fault'))));
   await rejects(broken.transactionOf('pi'), TypeError, /a fault/);
@@ -142,6 +146,23 @@ test('counts the external refunds of a charge by the lookup of a refund that doe
     ],
   ]);
   assert.equal(await paymentQuestions(busOf(() => ({ outcome: 'never' }))).refundedByOthers('p', 'ch_1'), 0);
+});
+
+test('asks for a payment by its ids, and waits ten seconds for the answer', async () => {
+  const requests: unknown[] = [];
+  const questions = paymentQuestions(
+    busOf((...request) => {
+      requests.push(request);
+      return { outcome: 'unknown' };
+    }),
+  );
+  await questions.action('t1', 'pi');
+  await questions.transactionOf('pi');
+  const within = { timeoutMs: 10_000 };
+  assert.deepEqual(requests, [
+    [SUBJECTS.paymentAction, { transaction_id: 't1', payment_id: 'pi' }, within],
+    [SUBJECTS.findPayment, { payment_id: 'pi' }, within],
+  ]);
 });
 
 test.run();

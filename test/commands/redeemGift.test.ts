@@ -7,12 +7,14 @@ import { type GiftDeps, loadGift } from '../../src/commands/loadGift.js';
 import { loadToRedeem, redeemGift } from '../../src/commands/redeemGift.js';
 import { unredeemGift } from '../../src/commands/unredeemGift.js';
 import { type GiftEvent, giftStream } from '../../src/domain/gift/events.js';
+import { deriveGiftIds } from '../../src/domain/giftIds.js';
+import { transactionStream } from '../../src/domain/purchase/events.js';
 import type { NewEvent } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { UserDocument } from '../../src/projections/accounts.js';
 import { refusal } from '../support/assertions/rejects.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
-import { giftIssued, giftRedeemed as redeemed } from '../support/fixtures/giftEvents.js';
+import { giftIssued, giftRedeemed as redeemed, giftsPurchased, SEED } from '../support/fixtures/giftEvents.js';
 
 const test = suite('redeeming gifts');
 const GIFT = 'b1946ac92492d2347c62';
@@ -218,24 +220,63 @@ test('the owner redeems at any merchant’s location, and a till only at its own
   const catalogue = {
     current: () => ({ stores, brands, validFor: (_: object, id: string) => id === 'coffee' }),
   } as unknown as GiftDeps['catalogue'];
+  let reads = 0;
   /** The location's merchant, and who may reverse it. */
   const at = async (user: UserDocument, location: string): Promise<unknown> => {
     const events = memoryEvents();
+    reads = 0;
     events.given(giftStream(GIFT), { ...issued, data: { ...issued.data, receiver: { phone_id: 'n' } } });
     events.given('phone-n', { type: 'PhoneTaken', data: { user_id: 'bob' } });
-    const deps = { events, gifts: {} as GiftDeps['gifts'], catalogue };
+    const read: MemoryEvents['read'] = async (stream, options) => {
+      if (stream === 'phone-n') reads += 1;
+      return events.read(stream, options);
+    };
+    const deps = { events: { ...events, read }, gifts: {} as GiftDeps['gifts'], catalogue };
     const context = { ...contextOf('k'), by: { user: user.id } };
     const { redemption } = await redeemGift(deps, await loadToRedeem(deps, GIFT, user, NOW), user, context, location);
     return [redemption.location_merchant_id, redemption.merchant_id];
   };
   const bob = { ...TILL, id: 'bob' };
+  const customer = { ...bob, merchant_id: null, permissions: [] };
   assert.deepEqual(await at(TILL, 'soho'), ['coffee', 'coffee']);
+  assert.equal(reads, 0, 'who owns the gift does not matter');
   assert.deepEqual(await at(bob, 'soho'), ['coffee', 'coffee'], 'as the till');
   assert.deepEqual(await at(bob, 'abroad'), ['tea', null], 'as the owner, where the gift is not valid');
+  assert.equal(reads, 1);
+  assert.deepEqual(await at(customer, 'abroad'), ['tea', null], 'without a merchant');
+  assert.equal(reads, 1);
   await assert.rejects(at(TILL, 'abroad'), refusal('invalid_location'));
   for (const location of ['lost', 'never'])
-    for (const user of [TILL, { ...bob, merchant_id: null, permissions: [] }])
-      await assert.rejects(at(user, location), refusal('invalid_location'));
+    for (const user of [customer, TILL]) await assert.rejects(at(user, location), refusal('invalid_location'));
+  assert.equal(reads, 0);
+});
+
+test('issues a paid gift with its first redemption', async () => {
+  const events = memoryEvents();
+  const [ids] = deriveGiftIds(SEED, 1);
+  events.given(transactionStream('t1'), giftsPurchased(), {
+    type: 'PaymentCharged',
+    data: { amount: 350, provider: 'p', charge_id: 'c' },
+  });
+  const gifts = { get: async () => ({ transaction_id: 't1', index: 0 }) } as unknown as GiftDeps['gifts'];
+  const deps = { ...installation().deps, events, gifts };
+  const context = contextOf('k');
+  const loaded = await loadToRedeem(deps, ids?.gift_id ?? '', TILL, context.now);
+  const { event, redemption } = await redeemGift(deps, loaded, TILL, context, 'soho');
+  assert.deepEqual([event.type, redemption.redemption_id], ['GiftRedeemed', TIME + PART]);
+  assert.deepEqual(
+    events.log.slice(2).map(({ type }) => type),
+    ['GiftIssued', 'GiftRedeemed'],
+  );
+});
+
+test('counts only voids against the voids of a user', async () => {
+  const { deps } = installation();
+  for (let n = 1; n <= 26; n++) {
+    await redeem(deps, contextOf(`r${n}`));
+    await unredeem(deps, 'latest', `u${n}`);
+  }
+  assert.equal(await cancel(deps), 'RedemptionVoided');
 });
 
 test.run();

@@ -151,7 +151,7 @@ test('ends the wait by its time or its signal, with the last position that was r
   const leaving = new AbortController();
   setTimeout(() => leaving.abort(), 20);
   const left = await refundGifts(events, mine, order(), { ms: FOR_EVER_MS, signal: leaving.signal });
-  assert.deepEqual([left.refund.status, left.replayed], ['requested', true]);
+  assert.deepEqual([left.refund.status, left.replayed, leaving.signal.aborted], ['requested', true, true]);
 });
 
 test('lists refunds in order of time, each with what is known of it', async () => {
@@ -184,6 +184,21 @@ test('lists refunds in order of time, each with what is known of it', async () =
     { ...none, id: 'nothing', status: 'nothing', kept: { redeemed: [GIFT] } },
   ]);
   await assert.rejects(listRefunds(events, 't2'), refusal('transaction_not_found'));
+});
+
+test('requests a refund of all gifts that are left, and tells it from earlier ones', async () => {
+  const nothing: PurchaseEvent = { type: 'NothingRefunded', data: { refund_id: 'earlier', kept: {} } };
+  const events = installation(nothing);
+  const { giftIds: _, ...whole } = order();
+  const { refund } = await refundGifts(events, context(), whole, { ms: 0 });
+  assert.deepEqual([refund.status, refund.giftIds], ['requested', [GIFT, OTHER]]);
+});
+
+test('takes fifty refunds of a purchase that come to nothing', async () => {
+  const nothing = (n: number): PurchaseEvent => ({ type: 'NothingRefunded', data: { refund_id: `r${n}`, kept: {} } });
+  const most = Array.from({ length: 49 }, (_, n) => nothing(n));
+  assert.equal((await ask(installation(...most))).refund.status, 'requested');
+  await assert.rejects(ask(installation(...most, nothing(49))), refusal('supported_too_often'));
 });
 
 test.run();

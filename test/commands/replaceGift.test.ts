@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import type { CommandContext } from '../../src/commands/context.js';
+import { giftOf } from '../../src/commands/giftSource.js';
 import { transactionIdOf } from '../../src/commands/purchaseGifts.js';
-import { type ReplaceDeps, replaceGift } from '../../src/commands/replaceGift.js';
+import { decideExchange, type ReplaceDeps, replaceGift } from '../../src/commands/replaceGift.js';
 import type { DomainEvent } from '../../src/domain/decider.js';
 import { type GiftReplaced, giftStream, type Receiver } from '../../src/domain/gift/events.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
@@ -165,7 +166,9 @@ test('names the client of the first purchase, its reference, and a void code', a
     data: { voucher_id: 'v', code: 'C', pin: null, segment_id: 's', expires_at: '2026-12-31T23:59:59.999Z' },
   });
   await assert.rejects(replace(deps, 'x'), refusal('gift_code_out'));
-  await replace(deps, 'k', true);
+  await replace(deps, 'plain', true);
+  const none = await subjects.find([purchaseSubject(transactionIdOf(context('plain')))]);
+  assert.deepEqual(none, [undefined], 'no key for no message');
   const { replaces, reference_id, message, receivers } = purchaseIn(events);
   assert.deepEqual(replaces, { gift_id: GIFT, transaction_id: 't', client_id: 'shop', voided: true });
   assert.deepEqual([reference_id, message, receivers], ['order 7', NO_TEXT, [{}]]);
@@ -219,6 +222,37 @@ test('refuses a gift that nobody bought', async () => {
     replaceGift(deps, 'ff'.repeat(10), context('k'), { voided: false, reason: 'x' }),
     refusal('gift_not_found'),
   );
+});
+
+test('gives the replacement of a reassigned gift to the number’s holder at the reassignment', async () => {
+  const { deps, events } = installation();
+  const on = async (at: string, stream: string, type: string, data: object): Promise<unknown> =>
+    events.append(
+      stream,
+      [{ id: at, type, at, data, metadata: { commandId: 'g', correlationId: 'g', by: { user: 'g' } } }],
+      'any',
+    );
+  events.given('user-new', user('new'));
+  await on('2026-02-01T00:00:00.000Z', `phone-${PHONE}`, 'PhoneTaken', { user_id: 'off' });
+  await on('2026-03-10T00:00:00.000Z', `phone-${PHONE}`, 'PhoneGivenUp', { user_id: 'off' });
+  await on('2026-03-11T00:00:00.000Z', `phone-${PHONE}`, 'PhoneTaken', { user_id: 'new' });
+  const reassigned = { transaction_id: 't', receiver: { phone_id: PHONE }, reason: 'x' };
+  await on('2026-04-01T00:00:00.000Z', giftStream(GIFT), 'GiftReassigned', reassigned);
+  await replace(deps);
+  assert.deepEqual(purchaseIn(events).receivers, [{ user_id: 'new' }]);
+});
+
+test('decides nothing for a gift that was exchanged for the same purchase, whatever its money did since', async () => {
+  const { deps, events } = installation();
+  await replace(deps);
+  const dispute = { provider: 'p', dispute_id: 'd', amount: 350, reason: 'fraudulent' };
+  events.given(transactionStream('t'), { type: 'DisputeOpened', data: dispute });
+  const found = await giftOf(await events.read(giftStream(GIFT)), () => {
+    throw new Error('it is issued');
+  });
+  assert.deepEqual(await decideExchange(events, found, purchaseIn(events), context('later').now), []);
+  const other = { ...purchaseIn(events), transaction_id: 'other' };
+  await assert.rejects(decideExchange(events, found, other, context('x').now), refusal('gift_already_replaced'));
 });
 
 test.run();

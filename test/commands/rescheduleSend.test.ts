@@ -43,6 +43,7 @@ test('takes fifty other times of a purchase, and after that now or null', async 
   const now = '2027-02-01T00:00:00.000Z';
   for (let n = 1; n <= 50; n++) assert.deepEqual(await change(events, at(n), now), [{ send_at: at(n) }]);
   await assert.rejects(change(events, at(51), now), refusal('rescheduled_too_often'));
+  assert.deepEqual(await change(events, at(50), '2027-02-02T00:00:00.000Z'), [], 'it is so already');
   assert.deepEqual(await change(events, null, now), [{ send_at: null }]);
   await assert.rejects(change(events, at(52), now), refusal('rescheduled_too_often'));
   assert.deepEqual(await change(events, SEND_NOW, now), [{ send_at: now }]);

@@ -156,6 +156,24 @@ test('takes an account from the log where the read model shows it inactive or no
   assert.equal((await reassign({ ...late, accounts } as unknown as ReassignDeps, { user_id: 'cat' })).length, 1);
 });
 
+test('reads no account in the log that the read model shows as it must be', async () => {
+  for (const [to, holder] of [
+    [{ user_id: 'cat' }, undefined],
+    [{ phone_number: NUMBER }, undefined],
+    [{ phone_number: NUMBER }, 'bob'],
+  ] as const) {
+    const { deps, events } = notified(issued);
+    if (holder !== undefined) events.given(`phone-${PHONE}`, { type: 'PhoneTaken', data: { user_id: holder } });
+    const users: string[] = [];
+    const read: MemoryEvents['read'] = async (stream, options) => {
+      if (stream.startsWith('user-')) users.push(stream);
+      return events.read(stream, options);
+    };
+    assert.equal((await reassign({ ...deps, events: { ...events, read } }, to)).length, 1);
+    assert.deepEqual(users, []);
+  }
+});
+
 test('refuses a number of staff, and takes one that they have given up', async () => {
   const { deps, events } = notified(issued);
   events.given(`phone-${PHONE}`, { type: 'PhoneTaken', data: { user_id: 'sue' } });

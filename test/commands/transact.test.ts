@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import type { CommandContext } from '../../src/commands/context.js';
-import { ATTEMPTS, transact } from '../../src/commands/transact.js';
+import { type CommandContext, partOf, recordable } from '../../src/commands/context.js';
+import { ATTEMPTS, transact, upToOwn } from '../../src/commands/transact.js';
 import type { Aggregate, DomainEvent } from '../../src/domain/decider.js';
 import { Refusal } from '../../src/domain/refusal.js';
 import { type Appended, ConflictError, type EventStore, type NewEvent } from '../../src/ports/eventStore.js';
@@ -24,7 +24,7 @@ const COUNT: Aggregate<number, DomainEvent> = { initial: 0, evolve: (count) => c
 
 test('appends what is decided, with who, when and why', async () => {
   const events = memoryEvents();
-  const given = context({ requestId: 'r', causationId: 'e', bodyHash: 'h' });
+  const given = context({ requestId: 'r', causationId: 'e', bodyHash: 'h', simulated: true });
   const { own, history, replayed } = await transact(events, COUNT, 's', given, () => [event]);
   const [stored] = await events.read('s');
   assert.deepEqual([own.length, history.length, replayed], [1, 1, false]);
@@ -36,6 +36,7 @@ test('appends what is decided, with who, when and why', async () => {
     causationId: 'e',
     requestId: 'r',
     by: { user: 'u' },
+    simulated: true,
   });
   assert.equal(stored.at, given.now);
 });
@@ -145,7 +146,7 @@ test('repeats an unknown outcome with the same ids, and no known failure', async
   appended = undefined;
   await assert.rejects(
     transact(flaky(9, false), COUNT, 'u', context(), () => [event]),
-    UnavailableError,
+    (error: unknown) => error instanceof UnavailableError && !error.outcomeUnknown,
   );
   assert.equal(tried.length, 1);
 });
@@ -190,6 +191,54 @@ test('names the types of its events in its span, and whether they are of an earl
     ['command gift', { ...types, 'gift.replayed': false }],
     ['command gift', { ...types, 'gift.replayed': true }],
   ]);
+});
+
+test('finds its own events where the repeat of an unknown outcome meets a conflict', async () => {
+  const events = memoryEvents();
+  let tries = 0;
+  const flaky: EventStore = {
+    ...events,
+    append: async (...of) => {
+      const appended = await events.append(...of);
+      if (++tries === 1) throw new UnavailableError('no answer', { outcomeUnknown: true });
+      return appended;
+    },
+  };
+  const { own, replayed } = await transact(flaky, COUNT, 's', context(), () => [event]);
+  assert.deepEqual([own.map(({ id }) => id), replayed], [events.log.map(({ id }) => id), true]);
+  assert.equal(events.log.length, 1);
+});
+
+test('refuses a command without an id', async () => {
+  const events = memoryEvents();
+  await assert.rejects(
+    transact(events, COUNT, 'gift-1', context({ commandId: '' }), () => [event]),
+    /a command on a gift has no id/,
+  );
+  assert.deepEqual(events.log, []);
+});
+
+test('shows the history up to the command’s own events, and all of it where it has none', async () => {
+  const events = memoryEvents();
+  for (const given of [context(), context(), context()]) await transact(events, COUNT, 's', given, () => [event]);
+  const history = await events.read('s');
+  assert.deepEqual(upToOwn({ own: history.slice(1, 2), history }), history.slice(0, 2));
+  assert.deepEqual(upToOwn({ own: [], history }), history);
+});
+
+test('notes the version of an event whose type has upcasters', () => {
+  const upcasters = { GiftIssued: [(data: object) => data] };
+  const [issued, other] = recordable([{ ...event, type: 'GiftIssued' }, event], context(), upcasters);
+  assert.deepEqual([issued?.metadata.schema, issued?.metadata.correlationId], [2, 'c']);
+  assert.equal('schema' in (other?.metadata ?? {}), false);
+});
+
+test('a part of a command has an id of its own, and no hash of the body', () => {
+  const { commandId, bodyHash, ...whole } = context({ requestId: 'r', bodyHash: 'h' });
+  const { commandId: own, ...part } = partOf({ commandId, ...whole, ...(bodyHash === undefined ? {} : { bodyHash }) });
+  assert.deepEqual(part, whole);
+  assert.match(own, /^[0-9a-f-]{36}$/);
+  assert.notEqual(own, commandId);
 });
 
 test.run();
