@@ -97,7 +97,7 @@ const APART = 100_000;
 
 /**
  * Runs fresh seeds of a copy for `forMs` at most. The first finding that counts ends the search.
- * @param counts whether a finding counts, by its first line
+ * @param counts whether a finding counts, by its first line and its seed
  */
 async function search(copy, forMs, counts, first = FIRST_SEED) {
   const started = performance.now();
@@ -107,7 +107,7 @@ async function search(copy, forMs, counts, first = FIRST_SEED) {
   const note = (seed, lines) => {
     if (over.signal.aborted) return;
     seeds++;
-    const line = lines.find(counts);
+    const line = lines.find((one) => counts(one, seed));
     if (line === undefined) return;
     found = { seed, line };
     over.abort();
@@ -162,8 +162,8 @@ async function main() {
     });
 
   const known = new Set();
-  const unmutated = await search(clean, UNMUTATED_MS, (line) => {
-    if (!known.has(kindOf(line))) console.log(`the tree without a fault has a finding: ${line}`);
+  const unmutated = await search(clean, UNMUTATED_MS, (line, seed) => {
+    if (!known.has(kindOf(line))) console.log(`without a fault, seed ${seed} has a finding: ${line}`);
     known.add(kindOf(line));
     return false;
   });
