@@ -37,7 +37,7 @@ export interface Backlog {
   /** Takes a due event; an unrequested one only after `pausedUntil`. Its key is locked until `done` or `putBack`. */
   take(now: number, pausedUntil?: number): Waiting | undefined;
   done(item: Waiting): void;
-  /** Returns a taken event to the backlog, replaced by `after` where given. */
+  /** Returns a taken event to the backlog, replaced by `after` where given. A request since it was taken still counts. */
   putBack(item: Waiting, after?: Waiting): void;
   allDue(): void;
   /**
@@ -54,7 +54,8 @@ export interface Backlog {
 
 export function openBacklog(stored: readonly Waiting[] = []): Backlog {
   const byKey = new Map<string, Waiting[]>();
-  const taken = new Set<string>();
+  /** Taken events, by key; `requested`: since they were taken. */
+  const taken = new Map<string, { readonly position: Position; requested: boolean }>();
   let size = 0;
 
   /** Index at which an event is, or belongs, in the line of its key. */
@@ -71,8 +72,10 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
       line.splice(at, 0, item);
       size += 1;
     }
-    if (found || item.requested === true)
-      for (let n = 0; n <= at; n++) line[n] = { ...(line[n] as Waiting), requested: true };
+    if (!found && item.requested !== true) return;
+    for (let n = 0; n <= at; n++) line[n] = { ...(line[n] as Waiting), requested: true };
+    const inProgress = taken.get(item.key);
+    if (inProgress !== undefined && inProgress.position <= item.position) inProgress.requested = true;
   }
 
   for (const item of stored) add(item);
@@ -94,7 +97,7 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
     take(now, pausedUntil = 0) {
       for (const head of heads()) {
         if (dueAt(head, pausedUntil) > now) continue;
-        taken.add(head.key);
+        taken.set(head.key, { position: head.position, requested: false });
         return head;
       }
       return undefined;
@@ -109,10 +112,11 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
       if (line.length === 0) byKey.delete(key);
     },
     putBack({ key, position }, after) {
+      const isRequested = taken.get(key)?.requested === true;
       taken.delete(key);
       const line = byKey.get(key) ?? [];
       const { at, found } = find(position, line);
-      if (found && after !== undefined) line[at] = after;
+      if (found && after !== undefined) line[at] = isRequested ? { ...after, requested: true } : after;
     },
     allDue() {
       for (const line of byKey.values()) for (const [at, { nextAt: _, ...item }] of line.entries()) line[at] = item;

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { type Progress, progressRecord } from '../../src/deliveries/progress.js';
+import { deferred } from '../../src/lib/async/deferred.js';
 import type { FeedEvent } from '../../src/projections/feed/feedEvent.js';
 import { until } from '../support/assertions/until.js';
 import { type Endpoint, type Hooks, hooksSuite } from '../support/service/hooks.js';
@@ -136,6 +137,29 @@ test('sends what its owner requests in spite of a pause, once, and nothing else'
   assert.equal(receiver.received.at(-1)?.type, 'gift.issued', 'the order within the gift holds');
   await hooks.request(endpoint, { type: 'WebhookRecoverRequested', data: { since } });
   await sent('the recovery: the purchase and the gift', 6);
+});
+
+test('sends what its owner requests during an attempt at it that fails then, once', async ({ hooks }) => {
+  const requested = deferred<void>();
+  const receiver = await hooks.receiver((_, response) => {
+    void requested.promise.then(() => response.writeHead(503, { 'retry-after': String(HOUR_S) }).end());
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  hooks.process();
+  await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length === 2, 'the attempts in progress');
+  const fed = await hooks.fed({ kind: 'client', clientId: endpoint.client });
+  const issued = fed.find(({ type }) => type === 'gift.issued');
+  assert.ok(issued !== undefined);
+  await hooks.request(endpoint, resendOf(issued));
+  await until(async () => (await progressOf(hooks, endpoint))?.requested !== undefined, 'the request to be stored');
+  requested.resolve();
+  await until(() => receiver.received.length === 3, 'the requested attempt');
+  await until(async () => (await progressOf(hooks, endpoint))?.attempts.failed === 3, 'its end');
+  assert.deepEqual(receiver.received.map(({ id }) => id).filter((id) => id === issued.id).length, 2);
+  await hooks.request(endpoint, { type: 'WebhookPingRequested', data: {} });
+  await until(() => typesOf(receiver.received).includes('ping'), 'a later request');
+  assert.equal(receiver.received.length, 4, 'nothing more was sent');
 });
 
 test.run();
