@@ -4,7 +4,10 @@ import type { StoredRecord } from '../ports/readStore.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { Waiting } from './backlog.js';
 
-export const progressRecord = (endpointId: string): string => `webhook/${endpointId}`;
+/** Prefix of the keys of progress records; the rest is the endpoint's id. */
+export const PROGRESS = 'webhook/';
+
+export const progressRecord = (endpointId: string): string => PROGRESS + endpointId;
 
 /** A part of the feed after `after`, up to `through`. */
 export interface Part {

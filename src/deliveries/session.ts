@@ -17,8 +17,8 @@ import {
 } from '../projections/webhookEndpoints.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { FollowerRun } from '../runtime/supervision/followers.js';
-import { attemptRecords } from '../messages/webhookAttempts.js';
-import { giveUp, abandonedRecords } from './abandoned.js';
+import { giveUp } from './abandoned.js';
+import { forgetDeleted, forgetEndpoint } from './forgotten.js';
 import { type Line, openLine } from './line.js';
 import type { LineDeps } from './lineState.js';
 import {
@@ -41,6 +41,7 @@ const POLL_MS = 50;
 const IDLE_POLL_MS = 500;
 const POLL_AGAIN_MS = 30_000;
 const BUILT_POLL_MS = 500;
+const REPAIRS_POLL_MS = 1_000;
 /** Endpoints that are opened or read concurrently. */
 const OPENED_AT_ONCE = 16;
 /** Longest wait for the read model to fold the log's events of an endpoint. */
@@ -51,7 +52,7 @@ export interface SessionDeps extends Omit<
   'slots' | 'reach' | 'lease' | 'fail' | 'onTrouble' | 'logId' | 'tally'
 > {
   readonly events: ReachedLog & Pick<EventStore, 'logId' | 'follow' | 'read'>;
-  readonly endpoints: Pick<ReadModel<WebhookDocument>, 'get' | 'find' | 'folded' | 'reached'>;
+  readonly endpoints: Pick<ReadModel<WebhookDocument>, 'edition' | 'get' | 'find' | 'folded' | 'reached'>;
   /** Whether the read models of endpoints and of the feed are built. */
   readonly areBuilt: () => Promise<boolean>;
   /** Events up to this position are delivered only if the owner requests them; absent: all are delivered. */
@@ -104,11 +105,14 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
     // Read first, so that the endpoints found next include every event up to this position.
     const from = await endpoints.folded();
     session.reachedTo = from ?? '';
+    const edition = endpoints.edition();
     const enabled = await endpoints.find({ where: { state: 'enabled' } });
     await inParallel(enabled, OPENED_AT_ONCE, async ({ body }) => see(session, body as EndpointDocument), over);
+    await forgetDeleted(deps, lines);
     tally.leads(() => [...lines.values()].map((line) => line.status()));
     health.well();
-    await Promise.all([followEndpoints(session, from).catch(fail), watchFeed(session).catch(fail)]);
+    const watches = [followEndpoints(session, from), watchRepairs(session, edition), watchFeed(session)];
+    await Promise.all(watches.map(async (watch) => watch.catch(fail)));
   } catch (error) {
     fail(error);
   } finally {
@@ -162,6 +166,22 @@ async function followEndpoints(session: Session, from: Position | undefined): Pr
   }
 }
 
+/** Reads all endpoints again where their documents may have changed without an event. */
+async function watchRepairs(session: Session, from: string): Promise<void> {
+  const { deps, lines, over } = session;
+  const { endpoints } = deps;
+  for (let seen = from; !over.aborted; await pauseForBeats(REPAIRS_POLL_MS, over)) {
+    // The read model looks its edition up only where it is read.
+    await endpoints.folded();
+    const edition = endpoints.edition();
+    if (edition === seen) continue;
+    seen = edition;
+    const enabled = await endpoints.find({ where: { state: 'enabled' } });
+    const ids = new Set([...lines.keys(), ...enabled.map(({ body }) => (body as EndpointDocument).endpoint_id)]);
+    await inParallel(ids, OPENED_AT_ONCE, async (id) => poll(session, id), over);
+  }
+}
+
 async function watchFeed(session: Session): Promise<void> {
   const { deps, lines, pollAgain, over } = session;
   let seen: Position = '';
@@ -187,7 +207,9 @@ async function poll(session: Session, id: string): Promise<void> {
   looking.add(id);
   try {
     const document = await deps.endpoints.get(endpointDocument(id));
-    if (document !== undefined) await see(session, document as EndpointDocument);
+    // A repair removes a document that the log lacks.
+    if (document === undefined) close(session, id);
+    else await see(session, document as EndpointDocument);
   } finally {
     looking.delete(id);
   }
@@ -200,7 +222,7 @@ function pollLater({ pollAgain }: Session, id: string, ms: number): void {
 async function see(session: Session, endpoint: EndpointDocument): Promise<void> {
   const { deps, lines } = session;
   const { endpoint_id: id, state } = endpoint;
-  if (state === 'deleted') return close(session, id, async () => forget(deps, id));
+  if (state === 'deleted') return close(session, id, async () => forgetEndpoint(deps.records, id));
   if (state === 'disabled') return close(session, id);
   // An endpoint that was disabled and enabled again between two polls starts again.
   if (lines.get(id) !== undefined && lines.get(id)?.progress().enabledAt !== endpoint.enabled_at) close(session, id);
@@ -279,11 +301,4 @@ function close(
       if (closings.get(id) === closed) closings.delete(id);
     });
   closings.set(id, closed);
-}
-
-/** Deletes all records of an endpoint that was deleted. */
-async function forget({ records }: SessionDeps, id: string): Promise<void> {
-  for (const prefix of [attemptRecords(id), abandonedRecords(id)])
-    for (const { key } of await records.list(prefix)) await records.delete(key);
-  await records.delete(progressRecord(id));
 }

@@ -6,7 +6,16 @@ import assert from 'node:assert/strict';
 import { type Progress, progressRecord } from '../../src/deliveries/progress.js';
 import { deferred } from '../../src/lib/async/deferred.js';
 import type { FeedEvent } from '../../src/projections/feed/feedEvent.js';
+import type { Body } from '../../src/ports/readStore.js';
+import {
+  type EndpointDocument,
+  endpointDocument,
+  webhookEndpointsProjection,
+} from '../../src/projections/webhookEndpoints.js';
+import { repair } from '../../src/runtime/readmodels/maintenance/repair.js';
+import { collectionOf, type Projection } from '../../src/runtime/readmodels/projection.js';
 import { until } from '../support/assertions/until.js';
+import { depsFor, unwatched } from '../support/fixtures/rebuilding.js';
 import { type Endpoint, type Hooks, hooksSuite } from '../support/service/hooks.js';
 import type { Received } from '../support/service/receiver.js';
 
@@ -161,5 +170,70 @@ test('sends what its owner requests during an attempt at it that fails then, onc
   await until(() => typesOf(receiver.received).includes('ping'), 'a later request');
   assert.equal(receiver.received.length, 4, 'nothing more was sent');
 });
+
+const FALSIFIED: Readonly<Record<string, (body: Body) => Body>> = {
+  'has another url': (body) => ({ ...body, url: (body as EndpointDocument).url.replace('/hook', '/false') }),
+  'is quarantined': () => ({ $quarantined: { position: '1', cause: 'a test' } }),
+};
+
+for (const [what, falsify] of Object.entries(FALSIFIED))
+  test(`follows the repair of an endpoint whose document ${what}`, async ({ hooks }) => {
+    const receiver = await hooks.receiver();
+    const endpoint = await hooks.endpoint(receiver.url);
+    const id = endpointDocument(endpoint.id);
+    await correct(hooks, id, falsify);
+    const deliveries = hooks.process();
+    await until(() => deliveries.status().leading);
+    await hooks.gift(endpoint.client);
+    await repaired(hooks, id);
+    await until(async () => {
+      await hooks.gift(endpoint.client);
+      return receiver.received.some(({ path }) => path === '/hook');
+    }, 'a delivery by the repaired document');
+  });
+
+test('delivers to no endpoint that the log lacks, once its document is repaired', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url);
+  const forged = endpointDocument('forged');
+  await correct(hooks, forged, () => ({}), endpointDocument(endpoint.id));
+  const deliveries = hooks.process();
+  await until(() => deliveries.status().endpoints.length === 2, 'both lines');
+  await repaired(hooks, forged);
+  await until(() => deliveries.status().endpoints.length === 1, 'its end');
+  await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length === 2, 'the true endpoint');
+});
+
+test('leaves no record of an endpoint that was deleted while no process delivered', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url);
+  const first = hooks.process({ holder: 'first' });
+  await hooks.gift(endpoint.client);
+  await until(async () => (await progressOf(hooks, endpoint))?.attempts.delivered === 2);
+  await first.close();
+  await hooks.remove(endpoint);
+  await hooks.fed({ kind: 'client', clientId: endpoint.client });
+  hooks.process({ holder: 'second' });
+  await until(async () => (await hooks.store.records.list('webhook')).length === 0, 'no record');
+});
+
+/** Changes a stored document behind the projector's back. @param model the document that a new one is like */
+async function correct({ store }: Hooks, id: string, falsify: (body: Body) => Body, model = id): Promise<void> {
+  const collection = collectionOf(webhookEndpointsProjection);
+  const [found] = await store.getMany(collection, [model]);
+  assert.ok(found !== undefined);
+  const { position } = found;
+  const body =
+    model === id ? falsify(found.body) : { ...found.body, endpoint_id: id.slice(id.indexOf('/') + 1), ...falsify({}) };
+  const expected = model === id ? position : undefined;
+  assert.deepEqual(await store.correct(collection, [{ id, expected, document: { id, position, body } }]), [true]);
+}
+
+async function repaired({ events, store }: Hooks, id: string): Promise<void> {
+  const projection = webhookEndpointsProjection as unknown as Projection;
+  const [outcome] = (await repair(depsFor(events, store), projection, [id], unwatched())) ?? [];
+  assert.match(outcome?.outcome ?? '', /repaired|removed/);
+}
 
 test.run();
