@@ -97,7 +97,16 @@ export function brandMerchants(events: EventStore): MerchantOf {
 }
 
 /** Types of the events that `wentBack` takes. */
-export const BACK_TYPES: readonly string[] = ['GiftsRefunded', 'RefundFailed', 'RefundedAtProvider', 'DisputeClosed'];
+export const BACK_TYPES: readonly string[] = [
+  'GiftsRefunded',
+  'RefundFailed',
+  'RefundedAtProvider',
+  'DisputeClosed',
+  'PaymentDeclined',
+];
+
+/** Types whose sums follow from earlier events of the purchase. */
+const FROM_EARLIER: ReadonlySet<string> = new Set(['DisputeClosed', 'PaymentDeclined']);
 
 const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', ...BACK_TYPES];
 
@@ -128,10 +137,10 @@ export async function foldTotals(
         const { brand_id, value } = event.data as GiftIssued['data'];
         totals.add(event.at, await merchantOf(brand_id, event.position), issueSum(event), 1, value);
       } else if (BACK_TYPES.includes(event.type)) {
-        // The event that ends a dispute has no amount; the event that opened it has.
-        const own = await events.read(event.stream, event.type === 'DisputeClosed' ? {} : { limit: 1 });
+        const own = await events.read(event.stream, FROM_EARLIER.has(event.type) ? {} : { limit: 1 });
         const brandId = (own[0]?.data as Partial<GiftsPurchased['data']> | undefined)?.brand_id ?? '';
         const { name, count: number, value } = wentBack(event, own);
+        if (event.type === 'PaymentDeclined' && value === 0) continue;
         totals.add(event.at, await merchantOf(brandId, event.position), name, number, value);
       }
     }
@@ -156,7 +165,9 @@ export function redemptionSums({ type, data }: RecordedEvent): readonly SumName[
 /**
  * The money that went back to the buyer by one of `BACK_TYPES`. A refund without gifts (charged late, or twice) does
  * not count. For a refund at the provider the number of gifts is unknown. A refund that failed, or a dispute won on
- * appeal, counts against the earlier event. `own`: the purchase's events, at least those before a dispute's end.
+ * appeal, counts against the earlier event. So does a decline against refunds at the provider of money that the purchase
+ * never took, as after a charge of another amount. `own`: the purchase's events, at least those before a dispute's end
+ * or a decline.
  */
 export function wentBack(
   event: RecordedEvent,
@@ -164,6 +175,7 @@ export function wentBack(
 ): { readonly name: SumName; readonly count: number; readonly value: number } {
   const { type, data } = event;
   if (type === 'DisputeClosed') return { name: 'charged_back', ...chargedBack(event, own) };
+  if (type === 'PaymentDeclined') return { name: 'refunded', count: 0, value: 0 - refundedOutside(event, own) };
   if (type === 'RefundedAtProvider')
     return { name: 'refunded', count: 0, value: (data as RefundedAtProvider['data']).amount };
   const { gift_ids, amount } = data as (GiftsRefunded | RefundFailed)['data'];
@@ -171,6 +183,11 @@ export function wentBack(
   return type === 'RefundFailed'
     ? { name: 'refunded', count: -gift_ids.length, value: -amount }
     : { name: 'refunded', count: gift_ids.length, value: amount };
+}
+
+function refundedOutside({ position }: RecordedEvent, own: readonly RecordedEvent[]): number {
+  const last = own.findLast((one) => one.type === 'RefundedAtProvider' && one.position < position);
+  return (last?.data as RefundedAtProvider['data'] | undefined)?.total ?? 0;
 }
 
 function chargedBack(

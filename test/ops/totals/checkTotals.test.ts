@@ -160,6 +160,21 @@ test('counts no refund for money that bought nothing, nor for an undelivered ref
   assert.equal([row?.refunded, row?.refunded_value], [0, 100]);
 });
 
+test('counts no refund at the provider of money that a declined purchase never took', async ({ events }) => {
+  await bought(events, 'ta', { charged: 0, issued: 0 });
+  const refunded = (amount: number, total: number) => ({ provider: 'p', charge_id: 'c', amount, total });
+  await happened(events, 'transaction-ta', 'RefundedAtProvider', refunded(100, 100));
+  await happened(events, 'transaction-ta', 'RefundedAtProvider', refunded(200, 300));
+  const end = await events.end();
+  await happened(events, 'transaction-ta', 'PaymentDeclined', { provider: 'support', code: 'discarded' });
+  await bought(events, 'tb', { charged: 0, issued: 0 });
+  await happened(events, 'transaction-tb', 'PaymentDeclined', { provider: 'p', code: 'lost_card' });
+  assert.is((await checked(events)).agree, true);
+  const refundedIn = async (after?: string): Promise<number[]> =>
+    (await foldTotals(events, await logRange(events, { zone, after }), zone)).map((row) => row.refunded_value);
+  assert.equal([await refundedIn(), await refundedIn(end)], [[0], [-300]]);
+});
+
 test('charges a lost dispute back on its day, and not after a won appeal; never one that was won', async ({
   events,
 }) => {
