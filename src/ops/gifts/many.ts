@@ -3,10 +3,13 @@ import { type CommandContext, partOf } from '../../commands/context.js';
 import type { NewReceiver, ReassignDeps } from '../../commands/reassignGift.js';
 import { refundGifts } from '../../commands/refundGifts.js';
 import { isGiftId } from '../../domain/giftIds.js';
-import type { KeyedHash } from '../../domain/keyedHash.js';
+import { type KeyedHash, keyedHash } from '../../domain/keyedHash.js';
+import { supportTextSubject } from '../../domain/personalFields.js';
 import { Refusal } from '../../domain/refusal.js';
 import { inParallel } from '../../lib/async/inParallel.js';
+import { randomUUID } from '../../lib/world.js';
 import type { EventStore } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import { whyNotRefunded } from '../refunds/refundView.js';
 import { type SupportAction, supportGift } from './supportActions.js';
 
@@ -82,14 +85,16 @@ export async function doMany(
   const dry = { ...deps, events: withoutAppends(deps.events) };
   const handle = async (item: ManyItem): Promise<HandledItem> => {
     const { id } = item;
-    const text = JSON.stringify([request.action, request.reason, item]);
-    const own = { ...partOf(context), commandId: `many-${deps.hash('command', text)}` };
-    const run = async (of: ReassignDeps): Promise<Outcome> => once(of, item, request, own, waitMs, signal);
-    const tried = async (): Promise<Outcome> => run(dry).catch(doneIfAppending);
+    const run = async (of: ReassignDeps, commandId: string): Promise<Outcome> =>
+      once(of, item, request, { ...partOf(context), commandId }, waitMs, signal);
     try {
-      if (request.dryRun) return { id, ...(await tried()) };
-      if (before !== undefined && (await tried()).outcome === 'done') await before();
-      return { id, ...(await run(deps)) };
+      const [known] = await deps.subjects.find([supportTextSubject(id)]);
+      const ran = known === undefined ? undefined : await commandOf(deps, known, request, item);
+      const tried = await run(dry, ran ?? randomUUID()).catch(doneIfAppending);
+      if (request.dryRun || tried.outcome !== 'done') return { id, ...tried };
+      await before?.();
+      const [key = ''] = await deps.subjects.ids([supportTextSubject(id)]);
+      return { id, ...(await run(deps, await commandOf(deps, key, request, item))) };
     } catch (error) {
       const why = whyRefused(error);
       if (why === undefined) throw error;
@@ -97,6 +102,24 @@ export async function doMany(
     }
   };
   await inParallel(items.entries(), PARALLEL, async ([index, item]) => onHandled(index, await handle(item)), signal);
+}
+
+/**
+ * The command's id, the same for each call with this action, arguments and reason. These may be personal, and could be
+ * guessed from a hash under HASH_KEY alone: it is keyed by the data key of support's texts about the item, which ends
+ * with an erasure (docs/personal-data.md#encrypted-fields).
+ * @param subject id of the subject of these texts
+ * @throws UnavailableError, also where it was erased a moment ago
+ */
+async function commandOf(
+  { subjects, hash }: Pick<ManyDeps, 'subjects' | 'hash'>,
+  subject: string,
+  { action, reason }: ManyRequest,
+  item: ManyItem,
+): Promise<string> {
+  const key = (await subjects.secrets([subject])).get(subject);
+  if (key === undefined) throw new UnavailableError("support's texts about an item are being erased");
+  return `many-${hash('command', keyedHash(key)('command', JSON.stringify([action, reason, item])))}`;
 }
 
 type Outcome = Omit<HandledItem, 'id'>;

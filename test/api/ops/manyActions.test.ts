@@ -87,6 +87,19 @@ test('gives each gift to its own receiver', async () => {
   assert.deepEqual([receivers[0], Object.keys(receivers[1] ?? {})], [{ user_id: 'cat' }, ['phone_id']]);
   const log = JSON.stringify(await service.events.read(accessStream(new Date().toISOString())));
   assert.doesNotMatch(log, /900002|wrong list/, 'the access record has neither number nor reason');
+  assert.deepEqual(outcomes(await act({ action: 'reassign', items: given, reason: 'wrong list' })), [
+    'unchanged',
+    'unchanged',
+  ]);
+  const [, event] = await service.events.read(giftStream(other));
+  const item = { id: other, receiver: { phone_number: '07700 900002' } };
+  const guess = service.hash('command', JSON.stringify([{ name: 'reassign' }, 'wrong list', item]));
+  assert.match(event?.metadata.commandId ?? '', /^many-[\w-]{22}$/);
+  assert.notEqual(
+    event?.metadata.commandId,
+    `many-${guess}`,
+    'after an erasure no number and no reason can be guessed by HASH_KEY',
+  );
 });
 
 test('refunds purchases', async () => {
