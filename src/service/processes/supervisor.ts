@@ -127,14 +127,28 @@ async function freePort(host: string): Promise<number> {
 
 function start(fleet: Fleet, slot: Slot): void {
   const place: Place = { number: slot.number, late: fleet.slots.some(({ state }) => state === 'serving') };
-  const worker = cluster.fork({ ...fleet.ports, [PLACE]: JSON.stringify(place) });
-  slot.worker = worker;
   slot.state = 'starting';
+  let worker: Worker;
+  try {
+    worker = cluster.fork({ ...fleet.ports, [PLACE]: JSON.stringify(place) });
+  } catch (error) {
+    return notStarted(fleet, slot, error);
+  }
+  slot.worker = worker;
   endHandedConnection(worker);
   worker.on('message', (message: ToSupervisor) => receive(fleet, slot, worker, message));
   worker.once('exit', (code: number | null, signal: string | null) => ended(fleet, slot, code, signal));
-  // A message that could not be sent: the end of the process follows, and tells of it.
-  worker.on('error', (err) => fleet.logger.debug({ err, process: slot.number }, 'a process could not be reached'));
+  worker.on('error', (err) => {
+    if (worker.process.pid === undefined && slot.worker === worker) notStarted(fleet, slot, err);
+    // A message that could not be sent: the end of the process follows, and tells of it.
+    else fleet.logger.debug({ err, process: slot.number }, 'a process could not be reached');
+  });
+}
+
+/** Takes a process that the system has not started for one that has died: no end of it is ever reported. */
+function notStarted(fleet: Fleet, slot: Slot, err: unknown): void {
+  fleet.logger.error({ err, process_number: slot.number }, 'the system could not start a process');
+  ended(fleet, slot, 1, null);
 }
 
 /**

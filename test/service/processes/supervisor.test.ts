@@ -1,7 +1,7 @@
 /** Several processes behind one port (`PROCESSES`), as they are run for real: deaths, starts that fail, stops. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,8 +54,12 @@ interface Running extends ServiceProcess {
   workers(): readonly number[];
 }
 
-async function start(context: Context, settings: Readonly<Record<string, string>> = {}): Promise<Running> {
-  const started = await startProcess({ ...context.settings, ...settings });
+async function start(
+  context: Context,
+  settings: Readonly<Record<string, string>> = {},
+  node?: string,
+): Promise<Running> {
+  const started = await startProcess({ ...context.settings, ...settings }, undefined, node);
   const { url = '', child } = started;
   const running = { ...started, url, workers: () => childrenOf(child.pid!) };
   context.running = running;
@@ -128,6 +132,21 @@ test('goes on and loses no acknowledged redemption when a process is killed, and
   const metrics = (await request(`${url}/metrics`, 'GET')).text;
   assert.match(metrics, /^gift_process_deaths_total\{process_number="1"\} 1$/m);
   assert.equal(child.exitCode, null);
+});
+
+test('starts a process again once the system can start processes again', async (context) => {
+  const node = join(context.dir, 'node');
+  copyFileSync(process.execPath, node);
+  const { url, workers, child, lines, end } = await start(context, {}, node);
+  // As while a package manager replaces Node, or where the limit of processes is reached.
+  renameSync(node, `${node}.away`);
+  process.kill(workers()[0]!, 'SIGKILL');
+  await eventually(() => lines.some((line) => line.includes('ENOENT')));
+  assert.match((await partsOf(url))['processes']?.detail ?? '', /^1 of 2 serve, process \d has died/);
+  renameSync(`${node}.away`, node);
+  await eventually(async () => (await partsOf(url))['processes']?.detail === '2 of 2 serve');
+  await end('SIGTERM');
+  assert.deepEqual([child.exitCode, child.signalCode], [0, null], lines.join('\n'));
 });
 
 test('shows all processes on one page of metrics and in one readiness, whichever answers', async (context) => {

@@ -244,9 +244,15 @@ export interface ServiceProcess {
 
 /**
  * Starts `main` (default that of this project) as a process of its own, and waits until it says that it has started.
+ *
+ * @param node the program that runs it
  */
-export async function startProcess(env: Readonly<Record<string, string>>, main = MAIN): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [main], { env: { ...cleanEnv(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+export async function startProcess(
+  env: Readonly<Record<string, string>>,
+  main = MAIN,
+  node = process.execPath,
+): Promise<ServiceProcess> {
+  const child = spawn(node, [main], { env: { ...cleanEnv(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => resolve());
