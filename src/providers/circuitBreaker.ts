@@ -108,7 +108,9 @@ export function openCircuitBreaker(
     if (leftMs > 0) throw new NotCalledError(`${provider} asks for a pause`, leftMs);
     renewIfSetBack();
     try {
-      return await breaker.execute(call);
+      // The breaker would count failures on both sides of a refusal as a row: only an answer that is returned ends one.
+      const answer = await breaker.execute(async () => call().then(returned, refusalOrThrow));
+      return answer();
     } catch (error) {
       if (error instanceof BrokenCircuitError)
         throw new NotCalledError(`${provider} fails and is not called for a while`, openMs);
@@ -136,6 +138,19 @@ export function openCircuitBreaker(
         throw error;
       }
     },
+  };
+}
+
+const returned =
+  <T>(value: T) =>
+  (): T =>
+    value;
+
+/** A refusal, which shows that the provider answers, as a function that throws it. @throws all other errors */
+function refusalOrThrow(error: unknown): () => never {
+  if (error instanceof ProviderError || error instanceof RetryLaterError) throw error;
+  return () => {
+    throw error;
   };
 }
 

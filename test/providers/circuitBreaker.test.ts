@@ -63,6 +63,19 @@ test('counts calls by outcome, and opens, half-opens and closes the breaker', ()
     assert.is(found.get('gift_provider_call_duration_seconds_count{provider="stripe"}'), 6);
   }));
 
+test('opens after failures in a row only: an answer that refuses ends a row, also the one that closes it', () =>
+  withClockAhead(async (advance) => {
+    const { run } = openCircuitBreaker('stripe', SILENT, Date.now, { failures: 2, openMs: OPEN_MS });
+    const outcomeOf = async (error: Error): Promise<unknown> => failureOf(run(async () => Promise.reject(error)));
+    const failure = new ProviderError('down', { outcomeUnknown: true });
+    const refusal = new RefusedError('no');
+    for (const error of [failure, refusal, failure, refusal, failure, failure])
+      assert.is(await outcomeOf(error), error);
+    assert.instance(await outcomeOf(failure), RetryLaterError);
+    advance(OPEN_MS);
+    for (const error of [refusal, failure, refusal]) assert.is(await outcomeOf(error), error);
+  }));
+
 test('keeps the longest pause that a provider asks for', async () => {
   const { run } = openCircuitBreaker('stripe', SILENT, Date.now);
   await Promise.all(
