@@ -46,11 +46,11 @@ function maySettle(error: unknown): error is Error {
 /** Why the service did not start, and what to change; `undefined` for an unforeseen error. */
 export function startFailure(
   error: unknown,
-  config: Pick<Config, 'dataDir' | 'host' | 'port' | 'roles'>,
+  config: Pick<Config, 'dataDir' | 'host' | 'port' | 'opsPort' | 'roles'>,
 ): string | undefined {
   if (error instanceof DataFileError || error instanceof EngineError) return error.message;
   const { code, port, path } = error as NodeJS.ErrnoException & { readonly port?: number };
-  const portSetting = config.roles.has('api') && port === config.port ? 'PORT' : 'METRICS_PORT';
+  const portSetting = portSettingOf(port, config);
   if (code === 'EADDRINUSE') return `port ${port} of ${config.host} is taken: set ${portSetting} to a free one`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `HOST ${config.host} is not an address of this machine`;
   if (code === 'EACCES' && port !== undefined)
@@ -66,6 +66,12 @@ export function startFailure(
   if (path?.startsWith(config.dataDir) === true)
     return `${(error as Error).message}: check DATA_DIR (${config.dataDir})`;
   return undefined;
+}
+
+/** The setting of a port. A process without the role `api` listens on METRICS_PORT only. */
+function portSettingOf(at: number | undefined, { port, opsPort, roles }: Pick<Config, 'port' | 'opsPort' | 'roles'>) {
+  if (roles.has('api') && at === port) return 'PORT';
+  return roles.has('api') && at === opsPort ? 'OPS_PORT' : 'METRICS_PORT';
 }
 
 /** The remedy, as text, where a file of the embedded engines can't be used; `undefined` for other errors. */

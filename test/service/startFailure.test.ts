@@ -6,7 +6,7 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import { startFailure } from '../../src/service/startFailure.js';
 
 const test = suite('start failure');
-const CONFIG = { dataDir: '/data', host: '10.0.0.1', port: 3000, roles: new Set(['api'] as const) };
+const CONFIG = { dataDir: '/data', host: '10.0.0.1', port: 3000, opsPort: 4000, roles: new Set(['api'] as const) };
 const coded = (message: string, more: object): Error => Object.assign(new Error(message), more);
 
 test('says what keeps the service from starting, and what to change', () => {
@@ -15,6 +15,7 @@ test('says what keeps the service from starting, and what to change', () => {
     [new EngineError('NATS_URL', 'nobody answers'), new EngineError('NATS_URL', 'nobody answers').message],
     [coded('x', { code: 'EADDRINUSE', port: 3000 }), 'port 3000 of 10.0.0.1 is taken: set PORT to a free one'],
     [coded('x', { code: 'EADDRINUSE', port: 9000 }), 'port 9000 of 10.0.0.1 is taken: set METRICS_PORT to a free one'],
+    [coded('x', { code: 'EADDRINUSE', port: 4000 }), 'port 4000 of 10.0.0.1 is taken: set OPS_PORT to a free one'],
     [coded('x', { code: 'EADDRNOTAVAIL' }), 'HOST 10.0.0.1 is not an address of this machine'],
     [coded('x', { code: 'EACCES', port: 80 }), 'no permission to listen on port 80: set METRICS_PORT to another one'],
     [coded('x', { code: 'EACCES', path: '/data' }), 'no permission for /data: check DATA_DIR (/data)'],
