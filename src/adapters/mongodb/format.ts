@@ -6,7 +6,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { MAJORITY_ATTEMPTS, MAJORITY_PAUSE_MS } from './binding.js';
 import type { Connection } from './connection.js';
 import { isDuplicateId } from './failures.js';
-import { META } from './layout.js';
+import { ERASURES, META, RECORDS, SUBJECTS } from './layout.js';
 
 interface StoredMark extends FormatMark {
   readonly _id: string;
@@ -15,13 +15,25 @@ interface StoredMark extends FormatMark {
 const FORMAT = 'format';
 
 /**
- * Marks an empty database. @throws EngineError where it has another mark, or holds something without one: nothing is
- * changed then; UnavailableError
+ * A collection that each store's database has. One database for both would put the keys into the backups of what they
+ * decrypt.
+ */
+const COLLECTION_OF = { 'read store': RECORDS, 'key store': SUBJECTS } as const;
+
+/**
+ * Marks an empty database. @throws EngineError where it has another mark, holds something without one, or holds the
+ * other store: nothing is changed then; UnavailableError
  */
 export async function refuseOtherFormat(connection: Connection): Promise<void> {
   const { name, setting } = connection.store;
   // The collections are listed first: a process that fills an empty database has marked it before.
   const names = await connection.read(({ db }) => db.listCollections({}, { nameOnly: true }).toArray());
+  for (const [other, collection] of Object.entries(COLLECTION_OF))
+    if (other !== name && names.some((one) => one.name === collection))
+      throw new EngineError(
+        setting,
+        `the database holds the ${other}, too: name one of its own; collections that are in the wrong one (those of the key store: ${SUBJECTS}, ${ERASURES} and ${META}) can be copied`,
+      );
   const empty = names.every((collection) => collection.name === META);
   for (let attempt = 0; attempt < MAJORITY_ATTEMPTS; attempt++) {
     if (attempt > 0) await sleep(MAJORITY_PAUSE_MS);

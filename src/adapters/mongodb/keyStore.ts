@@ -14,6 +14,7 @@ import { BULK_MS, CALL_MS, type Connection, type Database, openConnection } from
 import { duplicatesOf } from './failures.js';
 import { refuseOtherFormat } from './format.js';
 import { ANSWER, findAmong, inParts, SIDE_BY_SIDE, sortedFind } from './finds.js';
+import { ERASURES, SUBJECTS } from './layout.js';
 
 export interface MongoKeyStoreOptions {
   /** `mongodb://` or `mongodb+srv://`; names the database, which holds nothing else (default `gift_keys`). */
@@ -44,8 +45,6 @@ interface Erasure extends Keyed {
   readonly t: string;
 }
 
-const SUBJECTS = 'subjects';
-const ERASURES = 'erasures';
 /** Filter for subjects that are not removed. */
 const PRESENT = { s: { $exists: true } } as const;
 /** Lookup of a removed subject: the index takes one document a lookup, so each needs one that no other subject has. */

@@ -18,6 +18,9 @@ export interface MongoDocument {
 export const CHECKPOINTS = 'checkpoints';
 export const RECORDS = 'records';
 export const META = 'meta';
+/** Collections of the key store. */
+export const SUBJECTS = 'subjects';
+export const ERASURES = 'erasures';
 
 export interface FieldKey {
   readonly field: string;

@@ -2,6 +2,7 @@ import type { Document } from 'mongodb';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openMongoKeyStore } from '../../../src/adapters/mongodb/keyStore.js';
+import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import { EngineError } from '../../../src/lib/engineError.js';
 import { FORMAT_MARK } from '../../../src/ports/dataFormat.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -62,6 +63,29 @@ test('names its setting when the address is wrong, or no server is there', async
   assert.match(await refusal('nonsense'), 'KEYS_URL: it is not an address of a MongoDB');
   const port = await freePort();
   assert.match(await refusal(`mongodb://127.0.0.1:${port}/keys`), `no MongoDB answers at 127.0.0.1:${port}`);
+});
+
+test('refuses a database that holds the read store, which is backed up with the log', async () => {
+  const names = (...all: string[]): FakeAnswer => ({
+    cursor: { id: 0n, ns: 'keys.x', firstBatch: all.map((name) => ({ name, type: 'collection' })) },
+  });
+  let collections = names('meta', 'records', 'checkpoints');
+  const server = await startFakeMongo((command) => {
+    if ('listCollections' in command) return collections;
+    if (command['find'] === 'meta')
+      return { cursor: { id: 0n, ns: 'keys.meta', firstBatch: [{ _id: 'format', ...FORMAT_MARK }] } };
+    return 'listIndexes' in command ? listed({ name: 'l', key: { l: 1 }, unique: true }) : {};
+  });
+  try {
+    assert.match(await refusal(server.url), /^KEYS_URL: the database holds the read store, too: name one of its own/);
+    collections = names('meta', 'subjects');
+    const error = await rejectionOf(openMongoReadStore({ url: server.url }));
+    assert.instance(error, EngineError);
+    assert.match((error as Error).message, /^MONGODB_URL: the database holds the key store, too: name one of its own/);
+    await (await openMongoKeyStore({ url: server.url })).close();
+  } finally {
+    await server.stop();
+  }
 });
 
 test('refuses an index of lookups that is not unique', async () => {
