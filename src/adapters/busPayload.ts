@@ -22,3 +22,11 @@ export function payloadOf(body: string, subject: string): unknown {
     throw new RemoteError(`a message on ${subject} that is no JSON`);
   }
 }
+
+/** The longest failure that is sent to a requester, in UTF-16 code units: a frame or a header has no room for any text. */
+const MAX_FAILURE_LENGTH = 300;
+
+/** The text of a handler's error. Half a surrogate pair, which can't be encoded, is replaced. */
+export function failureText(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, MAX_FAILURE_LENGTH).toWellFormed();
+}

@@ -64,6 +64,16 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     );
   });
 
+  it('answers with the beginning of a long error, and goes on', async (bus, under) => {
+    const second = await under.second();
+    await second.serve('fail', 'fail', async () => Promise.reject(new Error('ö'.repeat(2_000_000))));
+    const error = (await refusal(bus.request('fail', {}, { timeoutMs: 10_000 }))) as Error;
+    assert.instance(error, RemoteError);
+    assert.match(error.message, /^ö{1,300}$/);
+    await second.serve('echo', 'echo', async (payload: object) => payload);
+    assert.equal(await bus.request('echo', { n: 1 }, { timeoutMs: 10_000 }), { n: 1 });
+  });
+
   it('carries any JSON unchanged, up to 1 MB, and refuses more', async (bus, under) => {
     const second = await under.second();
     await second.serve('echo', 'echo', async (payload: object) => payload);

@@ -3,11 +3,10 @@ import { type Msg, type NatsConnection, NatsError, type Subscription, headers } 
 import { within } from '../../lib/async/within.js';
 import { type Bus, RemoteError, type Unsubscribe } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { bodyOf, checkSubject, payloadOf } from '../busPayload.js';
+import { bodyOf, checkSubject, failureText, payloadOf } from '../busPayload.js';
 import { connected } from './connection.js';
 import { type Asking, openAsking, openSigns, type Signs } from './signs.js';
 
-const MAX_FAILURE_LENGTH = 300;
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
 const SERVE_MS = 5_000;
@@ -158,7 +157,7 @@ async function answer(client: Client, message: Msg, handler: (payload: never) =>
     message.respond(bodyOf(await handler(received(client, message) as never)));
   } catch (error) {
     const reason = headers();
-    reason.set(FAILED, failureText(error));
+    reason.set(FAILED, encodeURIComponent(failureText(error)));
     message.respond('', { headers: reason });
   }
 }
@@ -191,12 +190,17 @@ async function take(client: Client, subscription: Subscription): Promise<Unsubsc
   };
   try {
     await flushed(client, 'NATS did not take the subscription', SERVE_MS);
+    // The client has closed it, and says so to nobody who waits here.
+    if (subscription.isClosed()) throw new UnavailableError(refusedSubscription(subscription));
   } catch (error) {
     await stop();
     throw error;
   }
   return stop;
 }
+
+const refusedSubscription = (subscription: Subscription): string =>
+  `NATS refuses a subscription: the user in NATS_URL may not subscribe to ${subscription.getSubject()}`;
 
 async function close({ connection, subscriptions, asking, running }: Client): Promise<void> {
   for (const subscription of subscriptions) subscription.unsubscribe();
@@ -206,12 +210,6 @@ async function close({ connection, subscriptions, asking, running }: Client): Pr
   const drained = connection.drain().catch(() => undefined);
   await within(drained, PING_MS, () => undefined);
   await connection.close();
-}
-
-function failureText(error: unknown): string {
-  const text = (error instanceof Error ? error.message : String(error)).slice(0, MAX_FAILURE_LENGTH);
-  // Half a surrogate pair can't be encoded.
-  return encodeURIComponent(Buffer.from(text).toString());
 }
 
 function failureIn(header: string): string {

@@ -1,4 +1,4 @@
-import { bodyOf, payloadOf } from '../../busPayload.js';
+import { bodyOf, failureText, payloadOf } from '../../busPayload.js';
 import type { Header } from './frames.js';
 
 export type Send = (header: Header, body?: string) => void;
@@ -36,7 +36,7 @@ export function openHandlers(send: Send, onError: (error: unknown) => void): Han
     try {
       send({ t: 'rep', i: id }, bodyOf(await handler(received(body, subject))));
     } catch (error) {
-      send({ t: 'err', i: id, m: error instanceof Error ? error.message : String(error) });
+      send({ t: 'err', i: id, m: failureText(error) });
     }
   }
 

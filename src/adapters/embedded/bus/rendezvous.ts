@@ -65,7 +65,8 @@ export function openRendezvous(dir: string): Rendezvous {
     address() {
       if (Buffer.byteLength(near) <= MAX_SOCKET_PATH) return near;
       try {
-        return readFileSync(record, 'utf8');
+        // A broker that is just writing it has emptied it.
+        return readFileSync(record, 'utf8') || near;
       } catch {
         return near;
       }

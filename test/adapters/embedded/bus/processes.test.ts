@@ -16,6 +16,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedBus } from '../../../../src/adapters/embedded/bus/bus.js';
 import { encodeFrame } from '../../../../src/adapters/embedded/bus/frames.js';
+import { openFileLock } from '../../../../src/adapters/embedded/fileLock.js';
 import type { Bus } from '../../../../src/ports/bus.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { openBusInProcess } from '../../../support/engines/busProcess.js';
@@ -166,6 +167,22 @@ test('uses a short path for a folder whose path is too long for a socket', async
   assert.is(statSync(join(socket, '..')).mode & 0o777, 0o700);
   await Promise.all(clients.map((client) => client.close()));
   rmSync(join(socket, '..'), { recursive: true });
+});
+
+test('waits for a broker that has not written yet where it listens', async ({ dir, open }) => {
+  const long = join(dir, 'x'.repeat(60), 'y'.repeat(60));
+  mkdirSync(long, { recursive: true });
+  const lock = openFileLock(join(long, 'bus.lock'));
+  assert.ok(lock.claim());
+  writeFileSync(join(long, 'bus.path'), '');
+  const opening = open(long).then(
+    () => 'open',
+    (error: Error) => error.message,
+  );
+  assert.is(await Promise.race([opening, sleep(200, 'waits')]), 'waits');
+  lock.close();
+  assert.is(await opening, 'open');
+  rmSync(join(readFileSync(join(long, 'bus.path'), 'utf8'), '..'), { recursive: true });
 });
 
 test('joins a folder and a short link to it on one bus, whatever TMPDIR is', async ({ dir, open, clients }) => {
