@@ -141,6 +141,9 @@ const flag: Kind<boolean> = (text, fault) => {
 const natsAddresses: Kind<string> = (text, fault) => {
   const good = partsOf(text).every((one) => URL.canParse(one) && ['nats:', 'tls:'].includes(new URL(one).protocol));
   if (!good) fault('must be an address that begins with nats:// or tls://');
+  // The client knows one choice for all servers: the others would silently be without TLS, or not be reached.
+  else if (new Set(partsOf(text).map((one) => new URL(one).protocol)).size > 1)
+    fault('must have addresses that all begin with nats://, or all with tls://');
   else if (!partsOf(text).every((one) => isDecodable(new URL(one))))
     fault('must have the signs in its user and password percent-encoded');
   return text;

@@ -239,6 +239,10 @@ test('wants signs in the user and password of NATS percent-encoded', () => {
   assert.deepEqual(faultsOf({ NATS_URL: 'nats://u:hunter%2@a:4222' }), [
     'NATS_URL must have the signs in its user and password percent-encoded',
   ]);
+  for (const mixed of ['nats://a:4222, tls://b:4222', 'tls://u:hunter2@a,nats://b'])
+    assert.deepEqual(faultsOf({ NATS_URL: mixed }), [
+      'NATS_URL must have addresses that all begin with nats://, or all with tls://',
+    ]);
   assert.equal(loadConfig({ NATS_URL: 'nats://u:hunter%252@a:4222' }).natsUrl, 'nats://u:hunter%252@a:4222');
 });
 

@@ -1,10 +1,13 @@
-import { connect, type ConnectionOptions, type NatsConnection, NatsError } from 'nats';
+import { connect, type ConnectionOptions, createInbox, type NatsConnection, NatsError } from 'nats';
 import { within } from '../../lib/async/within.js';
 import { certificateFault, EngineError, NoAnswerError } from '../../lib/engineError.js';
 
 const SETTING = 'NATS_URL';
 /** The oldest tested server. Before 2.2 there are no headers, and no answer for a subject without responders. */
 const LEAST_VERSION = [2, 9] as const;
+
+/** The subjects of replies, by the client's default. */
+const INBOXES = '_INBOX.>';
 
 /** Milliseconds in which one server must accept a connection. */
 const CONNECT_MS = 5_000;
@@ -65,9 +68,32 @@ async function refuseUnlessUsable(options: ConnectionOptions): Promise<void> {
     throw faultOf(error);
   }
   const version = trial.info?.version ?? '';
-  await trial.close();
-  if (isOld(version))
-    throw new EngineError(SETTING, `NATS ${version} is too old: use ${LEAST_VERSION.join('.')} or later`);
+  try {
+    if (isOld(version))
+      throw new EngineError(SETTING, `NATS ${version} is too old: use ${LEAST_VERSION.join('.')} or later`);
+    if (!(await mayHearReplies(trial)))
+      throw new EngineError(
+        SETTING,
+        `its user may not subscribe to ${INBOXES}, where replies come: let it subscribe to that, and subscribe and publish to gift.>`,
+      );
+  } finally {
+    await trial.close();
+  }
+}
+
+/** Whether the server takes a subscription to replies. The client closes a refused one without an error. */
+async function mayHearReplies(trial: NatsConnection): Promise<boolean> {
+  const replies = trial.subscribe(createInbox(), { callback: () => undefined });
+  await within(
+    trial.flush().catch((error: unknown) => {
+      throw faultOf(error);
+    }),
+    CONNECT_MS,
+    () => {
+      throw faultOf(undefined);
+    },
+  );
+  return !replies.isClosed();
 }
 
 function faultOf(error: unknown): EngineError {

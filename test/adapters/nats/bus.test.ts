@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, headers } from 'nats';
 import { suite } from 'uvu';
@@ -381,6 +384,43 @@ if (ownMissing === undefined) {
     await other.ping();
     await other.close();
     await tokened.stop();
+  });
+
+  test('refuses to serve, and to start, where the server lets its user subscribe to nothing of it', async ({
+    logId,
+  }) => {
+    const dir = mkdtempSync(join(tmpdir(), 'gift-nats-'));
+    const allow = (subscribe: string): string => `permissions { publish: ">", subscribe: ${subscribe} }`;
+    const conf = join(dir, 'nats.conf');
+    writeFileSync(
+      conf,
+      `authorization { users [
+        { user: inbox, password: p, ${allow('"_INBOX.>"')} }
+        { user: gift, password: p, ${allow('"gift.>"')} }
+        { user: both, password: p, ${allow('["_INBOX.>", "gift.>"]')} }
+      ] }`,
+    );
+    const guarded = await startNats({ args: ['-c', conf] });
+    const errors: unknown[] = [];
+    const open = async (user: string): Promise<Bus> =>
+      openNatsBus({
+        url: guarded.url.replace('//', `//${user}:p@`),
+        logId,
+        onError: (error) => void errors.push(error),
+      });
+    await assert.rejects(open('gift'), /^EngineError: NATS_URL: its user may not subscribe to _INBOX\.>/);
+    const bus = await open('inbox');
+    await assert.rejects(
+      bus.serve('work', 'q', async () => ({})),
+      (error: unknown) => error instanceof UnavailableError && /may not subscribe/.test(error.message),
+    );
+    await assert.rejects(bus.subscribe('news', ignore), UnavailableError);
+    const other = await open('both');
+    await other.serve('work', 'q', async () => ({ done: true }));
+    assert.deepEqual(await bus.request('work', {}, { timeoutMs: 10_000 }), { done: true });
+    await Promise.all([bus.close(), other.close()]);
+    await guarded.stop();
+    rmSync(dir, { recursive: true });
   });
 
   test('says clearly at the start that no server is there', async ({ logId }) => {
