@@ -4,6 +4,7 @@ import { Refusal } from '../../domain/refusal.js';
 import {
   decidePieces,
   doneBefore,
+  finishDiscards,
   groupMembers,
   type PieceOutcome,
   waitingGroups,
@@ -93,6 +94,7 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
       readonly limit?: number;
     };
     const context = supportContextOf(call, gifts.now());
+    if (decide === discardParked && !dryRun) await finishDiscards(deps, groupId, context, reason.trim());
     const [{ waiting }, before] = await Promise.all([groupMembers(events, groupId), doneBefore(events, context)]);
     // A repeated command takes up what it left, not what was parked since.
     const [first] = before;

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { lastReason, parkedEntry, type ParkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
-import { groupMembers } from '../../ops/parked/decideGroup.js';
+import { finishDiscards, groupMembers } from '../../ops/parked/decideGroup.js';
+import type { ParkedDeps } from '../../commands/findParked.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { withLogFallback } from '../../ops/history/withLogFallback.js';
 import { discardParked, type ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
@@ -110,6 +111,8 @@ async function runDecision(
   const reason = neededReason(flags.reason, decision.word);
   return withStores(terminal, async (opened) => {
     if (decision.word === 'retry') await refuseWhileHeld(opened.events);
+    if (decision.word === 'discard' && flags.group !== undefined)
+      await finishDiscards(depsOf(terminal, opened), flags.group, commandLineContext(), reason);
     const wanted = ids.length > 0 ? ids : (await chosen(opened.events, decision, flags)).map(({ id }) => id);
     const counted = { recorded: 0, failed: 0 };
     for (const [index, id] of wanted.entries()) {
@@ -205,14 +208,8 @@ async function one(
   counted: { recorded: number; failed: number },
 ): Promise<void> {
   const context = commandLineContext();
-  const { events, models } = opened;
   try {
-    const outcome = await decision.decide(
-      { events, parked: models.parked, gifts: withLogFallback(events, models, terminal.signal).gifts },
-      await giftNamed(opened, id),
-      context,
-      reason,
-    );
+    const outcome = await decision.decide(depsOf(terminal, opened), await giftNamed(opened, id), context, reason);
     if (outcome.own !== undefined) counted.recorded++;
     await writeLines(terminal.stdout, [json ? asJson(outcome) : inWords(decision, outcome)]);
   } catch (error) {
@@ -222,6 +219,12 @@ async function one(
     terminal.stderr.write(`${id.slice(0, 64)}: ${failure.message}\n`);
   }
 }
+
+const depsOf = ({ signal }: Terminal, { events, models }: OpenedStores): ParkedDeps => ({
+  events,
+  parked: models.parked,
+  gifts: withLogFallback(events, models, signal).gifts,
+});
 
 const viewOf = ({ id, history }: ParkedOutcome): ParkedView => parkedView(parkedEntry(id, history));
 

@@ -1,13 +1,18 @@
 /** Retries or discards the parked work of a group, piece by piece (docs/support.md#parked-work-by-group). */
 import type { CommandContext } from '../../commands/context.js';
 import type { ParkedDeps } from '../../commands/findParked.js';
-import type { ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
-import { PARKED_NAMES, type ParkedEvent, parkedId, parkedStream } from '../../domain/parked.js';
+import { discardParked, type ParkedOutcome, type retryParked } from '../../commands/parkedWork.js';
+import { readGiftAndNotification, readPurchase } from '../../commands/readStreams.js';
+import { notificationAttempts } from '../../domain/notification.js';
+import { CHARGE_STEP, PARKED_NAMES, type ParkedEvent, parkedId, parkedStream } from '../../domain/parked.js';
 import { Refusal } from '../../domain/refusal.js';
+import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { streamBetween } from '../history/streamBetween.js';
 import { type ParkedGroup, parkedGroupId, parkedGroups } from './groups.js';
 import { type ParkedEntry, parkedInLog } from './parkedView.js';
+
+const READS_AT_ONCE = 8;
 
 /** Groups of what waits for a person. @throws UnavailableError */
 export async function waitingGroups(events: EventStore): Promise<ParkedGroup[]> {
@@ -25,6 +30,31 @@ export interface GroupMembers {
 export async function groupMembers(events: EventStore, groupId: string): Promise<GroupMembers> {
   const members = (await parkedInLog(events)).filter((entry) => parkedGroupId(entry) === groupId);
   return { known: members.length > 0, waiting: members.filter(isWaiting) };
+}
+
+/**
+ * Ends the discards of a group that were interrupted after their own event: their charge is still open, or their
+ * notification. They wait for nobody any more, so nothing else would. @throws UnavailableError
+ */
+export async function finishDiscards(
+  deps: ParkedDeps,
+  groupId: string,
+  context: CommandContext,
+  reason: string,
+): Promise<void> {
+  const members = (await parkedInLog(deps.events)).filter((entry) => parkedGroupId(entry) === groupId);
+  const discarded = members.filter(({ document }) => document.state === 'discarded');
+  await inParallel(discarded, READS_AT_ONCE, async ({ id, document }) => {
+    if (await isOpen(deps.events, document)) await discardParked(deps, id, context, reason);
+  });
+}
+
+/** Whether the work of these parkings has no outcome yet, as far as a discard ends it. */
+async function isOpen(events: EventStore, { name, step, entity }: ParkedEntry['document']): Promise<boolean> {
+  if (name === 'purchase') return step === CHARGE_STEP && (await readPurchase(events, entity)).status === 'pending';
+  if (name !== 'notification') return false;
+  const [gift, notification] = await readGiftAndNotification(events, entity);
+  return notificationAttempts(gift, notification).next.do !== 'nothing';
 }
 
 const isWaiting = ({ document }: ParkedEntry): boolean => document.state === 'parked';

@@ -8,6 +8,7 @@ import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../
 import { gift, type Ran } from '../../support/service/cli.js';
 import { refused } from '../../support/service/giftFlow.js';
 import type { Json, Reply, Service } from '../../support/service/service.js';
+import { eventOf } from '../../support/service/testLog.js';
 
 const test = suite('parked work by group');
 let service: Service;
@@ -118,6 +119,19 @@ test('discards a group, and says when nothing of it waits any more', async () =>
       'gift: nothing of this group waits any more, so nothing is discarded: gift parked list --state all shows what there is\n',
     ],
   );
+});
+
+test('ends a charge whose discard died before it was declined, whoever goes on with the group', async () => {
+  for (const front of ['API', 'command line']) {
+    const { transaction } = await parkedPurchase(service);
+    const group = (await groups()).find(({ example }) => example === parkedId('purchase', transaction))?.id ?? '';
+    const work = { entity: transaction, transaction_id: transaction, step: 'charge', times: 1, reason: 'x' };
+    await service.events.append('parked-purchase', [eventOf('WorkDiscarded', work)], 'any');
+    if (front === 'API') assert.deepEqual((await decide(group, 'discard', {})).json.data.left, 0);
+    else await parked('discard', '--group', group, '--reason', 'x');
+    const last = (await service.events.read(`transaction-${transaction}`)).at(-1);
+    assert.deepEqual([last?.type, last?.data], ['PaymentDeclined', { provider: 'support', code: 'discarded' }], front);
+  }
 });
 
 test('refuses an unknown group and contradicting options', async () => {
