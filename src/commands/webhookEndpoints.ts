@@ -72,7 +72,8 @@ export async function openEndpoint({ events }: Events, id: string, context: Comm
 
 /**
  * `mayAdd` throws where the owner has too many endpoints; it is not called for a repeated command.
- * @throws what `mayAdd` throws; UnavailableError
+ * @throws what `mayAdd` throws; Refusal `idempotency_key_reused` for a user who works for another merchant by now;
+ * UnavailableError
  */
 export async function createEndpoint(
   { events, subjects }: EndpointDeps,
@@ -81,11 +82,15 @@ export async function createEndpoint(
   context: CommandContext,
   mayAdd: () => Promise<void>,
 ): Done {
-  return run(events, { id }, context, async () => {
+  const done = await run(events, { id }, context, async () => {
     await mayAdd();
     const secret_id = await secretOfCommand(subjects, id, context.commandId);
     return [{ type: 'WebhookEndpointCreated', data: { owner, ...settings, secret_id } }];
   });
+  const { replayed, state } = done;
+  if (replayed && state.status !== 'none' && ownerName(state.owner) !== ownerName(owner))
+    throw new Refusal('idempotency_key_reused');
+  return done;
 }
 
 /** @throws Refusal `webhook_endpoint_not_found`; UnavailableError */

@@ -59,17 +59,24 @@ async function createDisabled(as = 'app'): Promise<string> {
 const eventsOf = async (id: string) => service.events.read(webhookEndpointStream(id));
 const typesOf = async (id: string): Promise<string[]> => (await eventsOf(id)).map(({ type }) => type);
 
+const hashes = new Map<string, string>();
+/** The same hash for the same secret: another one would end the sessions. */
+function hashed(secret: string): string {
+  const hash = hashes.get(secret) ?? hashSync(secret, { memoryCost: 4_096, timeCost: 3, parallelism: 1 });
+  hashes.set(secret, hash);
+  return hash;
+}
+const user = (id: string, merchant_id: string): object => ({
+  id,
+  username: `${id}@test.example`,
+  password_hash: hashed(`${id}-password`),
+  name: id,
+  merchant_id,
+  permissions: ['webhooks'],
+});
+
 test.before(async () => {
   service = await startService();
-  const hashed = (secret: string): string => hashSync(secret, { memoryCost: 4_096, timeCost: 3, parallelism: 1 });
-  const user = (id: string, merchant_id: string): object => ({
-    id,
-    username: `${id}@test.example`,
-    password_hash: hashed(`${id}-password`),
-    name: id,
-    merchant_id,
-    permissions: ['webhooks'],
-  });
   await service.import({
     users: [user('hooks-coffee', 'coffee'), user('hooks-coffee-2', 'coffee'), user('hooks-cinema', 'cinema')],
     clients: [{ id: 'many', secret_hash: hashed('many-secret'), name: 'many' }],
@@ -211,6 +218,22 @@ test('a repeat with its key gets the same endpoint and secret, of which no recor
 });
 
 const inHex = (base64: string): string => Buffer.from(base64, 'base64').toString('hex');
+
+test('shows no secret of a merchant to a user who works for another one by now', async () => {
+  const sent = { as: 'hooks-mover', body: { url: URL_OF_SHOP, types: ['gift.extended'] }, key: 'before-the-move' };
+  await service.import({ users: [user('hooks-mover', 'coffee')] });
+  await eventually(() => tokenOf('hooks-mover').catch(() => undefined));
+  assert.equal((await ask('POST', '', sent)).status, 201);
+  await service.import({ users: [user('hooks-mover', 'cinema')] });
+  const token = await tokenOf('hooks-mover');
+  await eventually(
+    async () => (await service.ask('GET', '/api/v2/me', { token })).json.data.merchant_id === 'cinema' && true,
+  );
+  await eventually(
+    async () => ((await ask('GET', '', { as: 'hooks-mover' })).json.data as Json[]).length === 0 && true,
+  );
+  refused(await ask('POST', '', sent), 422, 'Idempotency key already used with another request.');
+});
 
 test('rotates the secret, while the one before signs for a day', async () => {
   const { id, secret } = await create();
