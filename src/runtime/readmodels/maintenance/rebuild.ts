@@ -272,6 +272,11 @@ export async function requestRollback(
 ): Promise<number> {
   const refused = (why: string, refusal?: Refusal): Error => new MaintenanceRefusedError(`${name}${why}`, refusal);
   const existing = await rebuildOf(store, name);
+  if (existing?.value.kind === 'rollback' && existing.value.state === 'leaving')
+    throw refused(' was being rolled back, and that is being aborted: ask again in a moment', {
+      busy: true,
+      remedy: 'status',
+    });
   if (existing?.value.kind === 'rollback') return existing.value.target;
   if (existing !== undefined) {
     const asked = `as ${existing.value.by} asked at ${existing.value.at}`;

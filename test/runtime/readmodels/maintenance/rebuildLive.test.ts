@@ -9,7 +9,11 @@ import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
 import { lastProgress } from '../../../../src/runtime/readmodels/maintenance/progress.js';
 import { startMaintenance } from '../../../../src/runtime/readmodels/maintenance/maintainer.js';
 import { MaintenanceRefusedError } from '../../../../src/runtime/readmodels/maintenance/orders.js';
-import { requestRebuild, requestRollback } from '../../../../src/runtime/readmodels/maintenance/rebuild.js';
+import {
+  abortRebuild,
+  requestRebuild,
+  requestRollback,
+} from '../../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { asBuild } from '../../../../src/runtime/readmodels/buildNumbers.js';
 import { previousBuildOf, putPreviousBuild } from '../../../../src/runtime/readmodels/previousBuilds.js';
 import { putRebuild, rebuildOf } from '../../../../src/runtime/readmodels/rebuildRecord.js';
@@ -289,6 +293,24 @@ test(
     await sleep(1_200);
     await traffic.stop();
     assert.is([...(await contents(store, GIFTS)).values()].filter(({ body }) => 'redemption' in body).length, 30);
+  }),
+);
+
+test(
+  'a rollback is refused while an earlier one is being aborted, and made after that',
+  installed(async ({ events, store, project }) => {
+    const first = await project();
+    await settled(first, events);
+    const { target } = await rebuild(depsFor(events, store));
+    await inUse(store, target);
+    await first.close();
+    assert.is(await requestRollback(store, GIFTS_PROJECTION, REQUESTED), V);
+    assert.is(await abortRebuild(store, 'gifts'), V);
+    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, REQUESTED)), /is being aborted/);
+    await project();
+    await until(async () => (await rebuildOf(store, 'gifts')) === undefined, 'the end of the abort');
+    assert.is(await requestRollback(store, GIFTS_PROJECTION, REQUESTED), V);
+    await inUse(store, V);
   }),
 );
 
