@@ -59,10 +59,9 @@ interface Verified {
  * @throws MalformedEvidenceError for a retained head that is malformed; UnavailableError, the file system's errors, the
  * signal's reason
  */
-export async function verifyLog(
-  { stored, folder = NO_TILES, keys }: SignedLog,
-  { signal, onProgress, verifiers, retained = [], witnesses, trees, progress, thread }: VerifyLogOptions = {},
-): Promise<Verified> {
+export async function verifyLog(log: SignedLog, options: VerifyLogOptions = {}): Promise<Verified> {
+  const { stored, folder = NO_TILES, keys } = log;
+  const { signal, onProgress, verifiers, retained = [], witnesses, trees, progress, thread } = options;
   const known = verifiersOf(keys, verifiers);
   const rules = await findReadableRules(stored);
   // A position of the embedded log is the number of its event.
@@ -85,6 +84,8 @@ export async function verifyLog(
       },
       { signal, onProgress: (events) => onProgress?.(events, total), progress },
     );
+    // The tree was started during the verification: its heads were read, and no leaf could be computed.
+    if (rules === undefined && (await findReadableRules(stored)) !== undefined) return await verifyLog(log, options);
     const isVouchedFor = found.events === 0 || found.verified_heads > 0;
     const report = {
       ...found,

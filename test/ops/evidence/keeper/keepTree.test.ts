@@ -13,6 +13,7 @@ import { formatCheckpoint } from '../../../../src/ops/evidence/format/checkpoint
 import { openNote, parseNote, signNote } from '../../../../src/ops/evidence/format/signedNote.js';
 import { proveEvents } from '../../../../src/ops/evidence/tree/proofs.js';
 import { tileFolder } from '../../../../src/ops/evidence/tree/tileFolder.js';
+import { verifyLog } from '../../../../src/ops/evidence/verify/verifyLog.js';
 import { EVERY_MS, filling, type StoredLog, KEYS, storedLog } from '../../../support/fixtures/storedTree.js';
 
 const test = suite<{ log: StoredLog }>('keeps the tree over the log');
@@ -54,6 +55,20 @@ test('signs nothing more over a log that nobody appends to', async ({ log }) => 
   });
   await log.keep(async () => ++looks > 20);
   assert.equal((await headsOf(log)).length, 1);
+});
+
+test('is found as it was signed where its tree is started during the verification', async ({ log }) => {
+  await log.fill(10);
+  let started = false;
+  const read: EventStore['read'] = async (stream, options) => {
+    const found = await log.events.read(stream, options);
+    if (stream !== TREE_STREAM || started) return found;
+    started = true;
+    await log.keepUntilSigned();
+    return found;
+  };
+  const { report } = await verifyLog({ stored: { ...log.events, read }, folder: log.folder, keys: KEYS });
+  assert.deepEqual([report.agrees, report.difference, report.wrong_heads.found], [true, null, 0]);
 });
 
 test('appends nothing to an empty log', async ({ log }) => {
