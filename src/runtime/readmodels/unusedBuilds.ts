@@ -37,6 +37,8 @@ export async function dropUnused(
 ): Promise<void> {
   try {
     const own = builds.filter(({ projection }) => projection.name === name).map(({ projection }) => projection.version);
+    const isRun = (number: number): boolean =>
+      builds.some(({ projection }) => projection.name === name && projection.version === number);
     const newest = Math.max(...own.map(rankOf));
     // The versions are read first, so that builds opened later are not dropped.
     const stored = await store.versions(name);
@@ -54,6 +56,8 @@ export async function dropUnused(
     ]);
     for (const number of stored) {
       if (retained.has(number) || (rankOf(number) > newest && !own.some((one) => sameVersion(one, number)))) continue;
+      // The drop of a large build takes a while: a rollback may have been requested, and its build opened, since.
+      if ((await rebuildOf(store, name))?.value.target === number || isRun(number)) continue;
       if (!lease.held) return;
       const projection = checkpointName({ name, version: number });
       try {

@@ -9,6 +9,7 @@ import { ownBuild } from '../../../src/runtime/readmodels/ownBuild.js';
 import { previousBuildOf, putPreviousBuild } from '../../../src/runtime/readmodels/previousBuilds.js';
 import { putRebuild } from '../../../src/runtime/readmodels/rebuildRecord.js';
 import { accountsProjection } from '../../../src/projections/accounts.js';
+import { dropUnused } from '../../../src/runtime/readmodels/unusedBuilds.js';
 import { openBuild, type RunningBuild } from '../../../src/runtime/readmodels/runningBuild.js';
 import { until } from '../../support/assertions/until.js';
 import { silent } from '../../support/fixtures/projecting.js';
@@ -153,6 +154,23 @@ test('drops nothing where no process leads, or its lease is lost', async () => {
     assert.equal(await store.versions('accounts'), [FIRST, SERVING]);
     await dropFrozenBuilds({ store, builds: [], inUse: new Map(), lease: { held: true }, logger: silent });
     assert.equal(await store.versions('accounts'), [FIRST, SERVING], 'a leader without this read model drops nothing');
+  });
+});
+
+test('a build that is opened, or requested, while another one is dropped is not dropped as unused', async () => {
+  await withStore(async (store) => {
+    for (const version of [FIRST, NEXT_VERSION, SERVING, TARGET, NEXT_SERVING]) await build(store, version, 9);
+    await store.activate('accounts', NEXT_SERVING);
+    const builds: RunningBuild[] = [await openBuild(store, { ...projection, version: NEXT_SERVING })];
+    const drop: ReadStore['drop'] = async (collection) => {
+      await store.drop(collection);
+      if (collection.version !== FIRST) return;
+      builds.push(await openBuild(store, { ...projection, version: NEXT_VERSION }));
+      const rollback = { target: TARGET, from: NEXT_SERVING, kind: 'rollback', state: 'ready', by: 'sue' } as const;
+      await putRebuild(store, 'accounts', { ...rollback, at: '2026-01-01T00:00:00.000Z' }, 0);
+    };
+    await dropUnused('accounts', builds, { store: { ...store, drop }, lease: { held: true }, logger: silent });
+    assert.equal(await store.versions('accounts'), [NEXT_VERSION, TARGET, NEXT_SERVING]);
   });
 });
 

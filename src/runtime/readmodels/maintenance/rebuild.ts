@@ -3,6 +3,7 @@
  * leading process swaps it in (docs/read-models.md). A lease allows one builder at a time.
  */
 import { pause } from '../../../lib/async/pause.js';
+import { systemMs } from '../../../lib/world.js';
 import type { ReadStore, StoredRecord } from '../../../ports/readStore.js';
 import { AlteredEventError } from '../../../ports/unavailable.js';
 import type { Projection } from '../projection.js';
@@ -285,9 +286,10 @@ export async function requestRollback(
   const [from, previous] = [await store.active(name), await previousBuildOf(store, name)];
   if (previous === undefined || from === previous.number)
     throw refused(': no previous build is kept, so there is nothing to go back to');
-  const { number } = previous;
-  if (!(await store.versions(name)).includes(number))
-    throw refused(`: no previous build is kept any more: ${buildText(number)} was dropped, since its time was over`);
+  const { number, until } = previous;
+  // A build whose time is over may be dropped at any moment.
+  if (until <= systemMs() || !(await store.versions(name)).includes(number))
+    throw refused(`: no previous build is kept any more: ${buildText(number)} is dropped, since its time is over`);
   const isOwn = sameVersion(number, version);
   if (isOwn && from !== undefined && !sameVersion(from, version))
     throw refused(

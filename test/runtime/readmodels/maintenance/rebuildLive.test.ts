@@ -297,6 +297,18 @@ test(
 );
 
 test(
+  'a rollback to a build whose time is over is refused, though it is not dropped yet',
+  installed(async ({ events, store, project }) => {
+    await settled(await project(), events);
+    const { target } = await rebuild(depsFor(events, store));
+    await inUse(store, target);
+    await putPreviousBuild(store, 'gifts', { number: V, until: Date.now() - 1 });
+    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, REQUESTED)), /no previous build is kept any/);
+    assert.ok((await store.versions('gifts')).includes(V));
+  }),
+);
+
+test(
   'a rollback is refused while an earlier one is being aborted, and made after that',
   installed(async ({ events, store, project }) => {
     const first = await project();
