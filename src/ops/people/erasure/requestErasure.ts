@@ -43,7 +43,7 @@ export async function requestErasure(
   context: CommandContext,
   { reason, delayMs }: { readonly reason: string; readonly delayMs: number },
 ): Promise<Erasure> {
-  const earlier = await erasureOf(keys, person);
+  const earlier = await earlierErasure({ events, keys }, person);
   if (earlier !== undefined) return earlier;
   const due_at = later(context.now, delayMs);
   const { history } = await transact(
@@ -60,6 +60,16 @@ export async function requestErasure(
   // A repeat of a request that was withdrawn since appends nothing.
   const latest = history.findLast(({ type }) => type === 'ErasureRequested') as RecordedEvent;
   return storeRequest({ events, keys }, erasureRequestedIn(latest));
+}
+
+/** The person's latest erasure. A withdrawal may be in the log only, where the key store did not answer it. */
+async function earlierErasure({ events, keys }: Deps, person: Person): Promise<Erasure | undefined> {
+  const stored = await erasureOf(keys, person);
+  if (stored === undefined || !isRequest(stored)) return stored;
+  const inLog = asInLog(stored, await events.read(personStream(person)));
+  if (inLog.withdrawn_at === undefined) return inLog;
+  await storeErasure(keys, inLog);
+  return undefined;
 }
 
 /**
@@ -124,7 +134,10 @@ export async function withdrawErasure(
     const { erasure_id } = own.data as ErasureWithdrawn['data'];
     const isIts = ({ type, data }: RecordedEvent): boolean =>
       type === 'ErasureRequested' && (data as ErasureRequested['data']).erasure_id === erasure_id;
-    return { ...erasureRequestedIn(history.find(isIts) as RecordedEvent), withdrawn_at: own.at };
+    const withdrawn = { ...erasureRequestedIn(history.find(isIts) as RecordedEvent), withdrawn_at: own.at };
+    // The first run may have ended before the key store had it.
+    await storeErasure(deps.keys, withdrawn);
+    return withdrawn;
   }
   const erasure = await openErasure(deps, person);
   if (!isRequest(erasure)) throw new Refusal('erasure_started');

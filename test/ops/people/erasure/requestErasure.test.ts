@@ -17,6 +17,7 @@ import { type Erasure, storedErasures, storeErasure } from '../../../../src/ops/
 import { erasuresOf, finishErasures } from '../../../../src/ops/people/erasure/erasures.js';
 import { reapplyErasures } from '../../../../src/ops/people/erasure/reapplyErasures.js';
 import { requestErasure, withdrawErasure } from '../../../../src/ops/people/erasure/requestErasure.js';
+import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { encryptedEvents } from '../../../../src/runtime/personal/encryptedEvents.js';
 import { type MemoryEvents, memoryEvents } from '../../../support/engines/memoryEvents.js';
 import { type MemoryKeys, memoryKeys } from '../../../support/engines/memoryKeys.js';
@@ -160,6 +161,27 @@ test('stay withdrawn where a request is stored late', async () => {
   assert.is.not(again.id, id);
   await look(made, 80);
   assert.equal(history(made).slice(-3), ['ErasureStarted', 'UserRetired', 'PersonErased']);
+});
+
+test('are requested again after a withdrawal that the key store did not store', async () => {
+  for (const repeated of [false, true]) {
+    const made = await town();
+    const first = await requestErasure(made.deps, EVE, by('sue'), WANTED);
+    const putErasure = async (): Promise<never> => Promise.reject(new UnavailableError('down'));
+    const command = by('sid', 1);
+    const down = { ...made.deps, keys: { ...made.deps.keys, putErasure } };
+    assert.instance(await rejectionOf(withdrawErasure(down, EVE, command, 'not theirs')), UnavailableError);
+    if (repeated) {
+      assert.is((await withdrawErasure(made.deps, EVE, command, 'not theirs')).withdrawn_at, at(1));
+      assert.is((await erasures(made))[0]?.withdrawn_at, at(1), 'a repeat completes it');
+    }
+    const second = await requestErasure(made.deps, EVE, by('sue', 2), WANTED);
+    assert.is.not(second.id, first.id);
+    const stored = await erasures(made);
+    assert.is(stored.find(({ id }) => id === first.id)?.withdrawn_at, at(1));
+    await look(made, 74);
+    assert.equal(history(made).slice(-4), ['ErasureRequested', 'ErasureStarted', 'UserRetired', 'PersonErased']);
+  }
 });
 
 test('are either withdrawn or carried out, in whichever order both reach the log', async () => {
