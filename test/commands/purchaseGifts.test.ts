@@ -12,6 +12,7 @@ import {
 import { Refusal } from '../../src/domain/refusal.js';
 import { transactionStream, type GiftsPurchased } from '../../src/domain/purchase/events.js';
 import { phoneSubject } from '../../src/domain/personalFields.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
 import { openText } from '../../src/runtime/personal/sealedTexts.js';
 import { memoryKeys } from '../support/engines/memoryKeys.js';
 import { memorySubjects } from '../support/fixtures/memorySubjects.js';
@@ -316,6 +317,15 @@ test('compares no hash where a personal purchase, or its repeat, has none', asyn
   const { bodyHash: _, ...repeat } = hashed;
   assert.equal(bodyHash, 'a');
   await assert.rejects(findPurchase(deps, repeat), refusal('idempotency_key_reused'));
+});
+
+test('refuses a purchase whose data key is erased at this moment, and appends nothing', async () => {
+  const { deps, events } = installation();
+  const erased = { ...deps.subjects, secrets: async () => new Map<string, Buffer>() };
+  const mine = context({ bodyHash: 'a' });
+  for (const request of [wanted, { ...wanted, message: '', receivers: [{ phone_number: '07700 900123' }] }])
+    await assert.rejects(purchaseGifts({ ...deps, subjects: erased }, 'ann', mine, request), UnavailableError);
+  assert.deepEqual(events.log, []);
 });
 
 test('makes a data key only for a purchase that has something to seal', async () => {
