@@ -59,3 +59,10 @@ export type OperationEnded = DomainEvent<
 >;
 
 export type AccessEvent = RecordsShown | OperationStarted | OperationEnded;
+
+/** Types that only access records have. */
+export const ACCESS_TYPES: ReadonlySet<string> = new Set([
+  'RecordsShown',
+  'OperationStarted',
+  'OperationEnded',
+] satisfies AccessEvent['type'][]);

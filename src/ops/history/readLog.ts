@@ -1,5 +1,5 @@
 /** The log as support and auditors read it, without access records (docs/support.md#the-log). */
-import { accessStream } from '../../domain/access.js';
+import { ACCESS_TYPES, accessStream } from '../../domain/access.js';
 import { FIELD_CLASSES } from '../../domain/fieldClasses.js';
 import { idOf, kindOf } from '../../domain/streamName.js';
 import { ticks } from '../../lib/world.js';
@@ -32,9 +32,9 @@ export async function unknownLogFilter(
   events: Pick<EventStore, 'read'>,
   { stream, category, type }: LogFilter,
 ): Promise<UnknownFilter | undefined> {
-  for (const [name, text] of Object.entries({ stream, category }))
-    if (text !== undefined && kindOf(text) === ACCESS)
-      return { name, words: 'access records are listed by GET /ops/access and gift audit access' };
+  const ofAccess = Object.entries({ stream, category }).find(([, text]) => kindOf(text ?? '') === ACCESS)?.[0];
+  const name = ofAccess ?? (ACCESS_TYPES.has(type ?? '') ? 'type' : undefined);
+  if (name !== undefined) return { name, words: 'access records are listed by GET /ops/access and gift audit access' };
   if (type !== undefined && !Object.hasOwn(FIELD_CLASSES, type))
     return { name: 'type', words: `this release knows no type ${JSON.stringify(type)}` };
   return unknownFilter(events, stream === undefined ? [] : [{ name: 'stream', id: stream, stream }]);

@@ -130,7 +130,7 @@ test('masks personal fields, shows them for a reason, and secrets never', async 
 test('refuses a filter that nothing can match, a fault, and callers without a role', async () => {
   refused(await ask('stream=gift-nothing'), 422, 'stream: the log knows no stream "gift-nothing"');
   refused(await ask('type=GiftEaten'), 422, 'type: this release knows no type "GiftEaten"');
-  for (const query of ['category=access', `stream=${accessStream(new Date().toISOString())}`])
+  for (const query of ['category=access', 'type=RecordsShown', `stream=${accessStream(new Date().toISOString())}`])
     assert.match((await ask(query, 'aud')).text, /access records are listed by GET \/ops\/access/);
   refused(await ask('last=5&from=2026-05-04'), 422, 'last must not be given with from');
   for (const query of ['after=x', 'last=0', 'last=1001', 'kind=gift', 'from=noon', 'stream='])
