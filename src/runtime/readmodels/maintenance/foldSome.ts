@@ -37,6 +37,12 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
   return new Map([...folded].filter(([id]) => ids.has(id)));
 }
 
+/** Documents as of `through`. */
+export interface Folded {
+  readonly documents: ReadonlyMap<string, StoredDocument>;
+  readonly through: Position | undefined;
+}
+
 /**
  * Folds documents up to the present end of the log, at the pace of the work that it is a share `part` of.
  * @returns the documents as of `through`
@@ -46,7 +52,7 @@ export async function foldNow(
   projection: Projection,
   ids: readonly string[],
   { pace, signal, report, part }: Work & { readonly pace: Pace; readonly part: number },
-): Promise<{ readonly documents: Map<string, StoredDocument>; readonly through: Position | undefined }> {
+): Promise<Folded> {
   const through = await events.end();
   const counted = foldProgress(through);
   const documents = await foldSome({
@@ -61,6 +67,17 @@ export async function foldNow(
     },
   });
   return { documents, through };
+}
+
+/** Folds on, at full speed, with the events that were appended since. */
+export async function foldOn(
+  { events }: { readonly events: EventStore },
+  projection: Projection,
+  ids: readonly string[],
+  { documents, through: after }: Folded,
+): Promise<Folded> {
+  const through = await events.end();
+  return { documents: await foldSome({ events, projection, ids: new Set(ids), documents, after, through }), through };
 }
 
 async function foldRequested(

@@ -10,7 +10,7 @@ import { asBuild, otherReleaseText, sameVersion } from '../buildNumbers.js';
 import type { Pace } from '../../coordination/index.js';
 import type { ProjectorProcess } from '../projectorProcess.js';
 import { atMostBytes } from '../writer.js';
-import { foldNow } from './foldSome.js';
+import { foldNow, foldOn } from './foldSome.js';
 import { MaintenanceRefusedError, type RepairOutcome, type Work } from './orders.js';
 import { placeOrder, type RepairOrder } from './repairOrders.js';
 
@@ -52,8 +52,11 @@ export async function repair(
     throw new MaintenanceRefusedError(
       otherReleaseText(name, active, projection.version, 'wait until this one is in use: it is built from the log'),
     );
-  const { documents, through } = await foldNow(deps, projection, requested, { ...work, part: FOLDING });
+  const folded = await foldNow(deps, projection, requested, { ...work, part: FOLDING });
   if (signal.aborted) return undefined;
+  // An erasure drops orders with data of the person (`dropRepairsOf`): those that come later must hold none.
+  const { documents, through } =
+    projection.personal === true ? await foldOn(deps, projection, requested, folded) : folded;
   const served = await servedIds(store, asBuild(projection, active), requested);
   const unknown = requested.filter((id) => !documents.has(id) && !served.has(id));
   if (unknown.length > 0)

@@ -9,8 +9,9 @@ import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readSto
 import { giftStream } from '../../../../src/domain/gift/events.js';
 import type { ReadStore, StoredDocument } from '../../../../src/ports/readStore.js';
 import { AlteredEventError, UnavailableError } from '../../../../src/ports/unavailable.js';
+import { accountsProjection } from '../../../../src/projections/accounts.js';
 import { giftsProjection, type GiftDocument } from '../../../../src/projections/gifts.js';
-import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
+import { collectionOf, type Projection } from '../../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../../src/runtime/readmodels/readModel.js';
 import type { Difference } from '../../../../src/runtime/readmodels/maintenance/differences.js';
 import {
@@ -25,6 +26,7 @@ import {
   openOrders,
   placeOrder,
   type RepairOrder,
+  REPAIRS,
 } from '../../../../src/runtime/readmodels/maintenance/repairOrders.js';
 import {
   verifyAll,
@@ -319,6 +321,34 @@ test(
     assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, DEADLINE_MS));
     assert.is((await store.get<GiftDocument>(GIFTS, gift))?.body.claimed_by, `u${claims}`);
     assert.is((await verify(installation)).report.differences, 0);
+  }),
+);
+
+test(
+  'a repair hands over nothing of a person who was erased while it read the log',
+  installed(async ({ events, store, project }) => {
+    const projection = accountsProjection as unknown as Projection;
+    const user = { id: 'ada', username: 'ada', name: 'Ada Lovelace', phone_number: null, device_tokens: [] };
+    await append(events, 'user-ada', 'UserAdded', { ...user, password_hash: 'p', roles: [], merchant_id: null });
+    await settled(await project({ projections: [projection] }), events);
+    const handedOver: string[] = [];
+    const put: typeof store.records.put = async (key, value, options) => {
+      if (key.startsWith(REPAIRS)) handedOver.push(JSON.stringify(value));
+      return store.records.put(key, value, options);
+    };
+    let erased = false;
+    const readAll: typeof events.readAll = async function* (...args) {
+      for await (const batch of events.readAll(...args)) {
+        if (!erased) await append(events, 'user-ada', 'PersonErased', { erasure_id: 'e', purchases: 0, reason: '' });
+        erased = true;
+        yield batch;
+      }
+    };
+    const deps = depsFor({ ...events, readAll }, { ...store, records: { ...store.records, put } });
+    const made = await repair(deps, projection, ['user-ada'], unwatched());
+    assert.equal(made, [{ id: 'user-ada', outcome: 'same' }]);
+    assert.is(handedOver.length, 1);
+    assert.not.match(handedOver[0] ?? '', 'Ada Lovelace');
   }),
 );
 
