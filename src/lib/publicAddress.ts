@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { inNetworks } from './networks.js';
+import { type Address, inNetworks } from './networks.js';
 
 /** The range of all public IPv6 hosts (RFC 4291). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
@@ -26,7 +26,7 @@ export function isPublicAddress(address: string): boolean {
   // The library reads `::1.1.1.1` as a mapped address.
   const parsed = ipaddr.IPv6.parse(new URL(`http://[${address}]`).hostname.slice(1, -1));
   if (parsed.isIPv4MappedAddress()) return isPublicIPv4(parsed.toIPv4Address());
-  if (parsed.match(NAT64)) return isPublicIPv4(new ipaddr.IPv4(parsed.toByteArray().slice(-4)));
+  if (parsed.match(NAT64)) return isPublicIPv4(behindNat64(parsed));
   const isTunnel = ISATAP.test(Buffer.from(parsed.toByteArray().slice(8, 12)).toString('hex'));
   return parsed.range() === 'unicast' && parsed.match(GLOBAL_UNICAST) && !parsed.match(DOCUMENTATION) && !isTunnel;
 }
@@ -44,5 +44,17 @@ export interface AddressRules {
 export function allowedAddresses({ privateAddresses, refusedNetworks }: AddressRules): (address: string) => boolean {
   const isRefused = inNetworks(refusedNetworks);
   return (address) =>
-    (privateAddresses || isPublicAddress(address)) && !(ipaddr.isValid(address) && isRefused(ipaddr.process(address)));
+    (privateAddresses || isPublicAddress(address)) &&
+    !(ipaddr.isValid(address) && reachedBy(ipaddr.process(address)).some(isRefused));
 }
+
+const LOOPBACK = { ipv4: ipaddr.parse('127.0.0.1'), ipv6: ipaddr.parse('::1') };
+
+/** The addresses that a connection to one may reach: itself, and what it stands for. */
+function reachedBy(address: Address): readonly Address[] {
+  // Linux connects to this machine.
+  if (address.range() === 'unspecified') return [address, LOOPBACK[address.kind()]];
+  return address instanceof ipaddr.IPv6 && address.match(NAT64) ? [address, behindNat64(address)] : [address];
+}
+
+const behindNat64 = (address: ipaddr.IPv6): ipaddr.IPv4 => new ipaddr.IPv4(address.toByteArray().slice(-4));

@@ -180,6 +180,8 @@ test('connects to no address of a refused network, though private addresses are 
       assert.deepEqual(await send(url, { addresses }), refused);
       assert.deepEqual(await send(`http://[::ffff:127.0.0.1]:${port}/`, { addresses }), refused);
       assert.deepEqual(await send(`http://localhost:${port}/`, { addresses }), refused);
+      assert.deepEqual(await send(`http://0.0.0.0:${port}/`, { addresses }), refused);
+      assert.deepEqual(await send(`http://[::]:${port}/`, { addresses }), refused);
     },
   );
 });

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isPublicAddress } from '../../src/lib/publicAddress.js';
+import { allowedAddresses, isPublicAddress } from '../../src/lib/publicAddress.js';
 
 const test = suite('public addresses');
 
@@ -65,5 +65,20 @@ for (const address of PUBLIC) test(`takes ${address}`, () => assert.is(isPublicA
 for (const [what, addresses] of Object.entries(NOT_PUBLIC))
   for (const address of addresses)
     test(`refuses ${what}: ${JSON.stringify(address)}`, () => assert.is(isPublicAddress(address), false));
+
+test('refuses a network by all addresses that lead into it', () => {
+  const refusedNetworks = ['1.1.1.0/24', '127.0.0.0/8', '::1/128'];
+  const isPublic = allowedAddresses({ privateAddresses: false, refusedNetworks });
+  for (const address of ['1.1.1.1', '::ffff:1.1.1.1', '64:ff9b::1.1.1.1', '64:ff9b::101:101'])
+    assert.is(isPublic(address), false, address);
+  for (const address of ['1.1.2.1', '64:ff9b::1.1.2.1', '2606:4700::1111']) assert.is(isPublic(address), true, address);
+  const isAny = allowedAddresses({ privateAddresses: true, refusedNetworks });
+  // Connecting to the unspecified address leads to this machine.
+  for (const address of ['127.0.0.1', '::1', '0.0.0.0', '::', '::ffff:0.0.0.0', '64:ff9b::7f00:1'])
+    assert.is(isAny(address), false, address);
+  for (const address of ['10.0.0.1', 'fd00::1']) assert.is(isAny(address), true, address);
+  const isAnyV6 = allowedAddresses({ privateAddresses: true, refusedNetworks: ['64:ff9b::/96'] });
+  assert.is(isAnyV6('64:ff9b::1.1.1.1'), false);
+});
 
 test.run();
