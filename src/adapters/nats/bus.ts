@@ -37,11 +37,12 @@ interface Client extends Pick<NatsBusOptions, 'onError'> {
 
 /** @throws EngineError naming NATS_URL when no server answers, the credentials are refused, or the server is too old */
 export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Promise<Bus> {
-  const connection = await connected(url);
+  const prefix = `gift.${logId}.`;
+  const connection = await connected(url, `${prefix}start`);
   const client: Client = {
     connection,
     onError,
-    prefix: `gift.${logId}.`,
+    prefix,
     running: new Set(),
     subscriptions: new Set(),
     asking: openAsking(connection, () => client.online),

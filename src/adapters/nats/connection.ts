@@ -1,4 +1,5 @@
 import { connect, type ConnectionOptions, createInbox, type NatsConnection, NatsError } from 'nats';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { within } from '../../lib/async/within.js';
 import { certificateFault, EngineError, NoAnswerError } from '../../lib/engineError.js';
 
@@ -6,21 +7,18 @@ const SETTING = 'NATS_URL';
 /** The oldest tested server. Before 2.2 there are no headers, and no answer for a subject without responders. */
 const LEAST_VERSION = [2, 9] as const;
 
-/** The subjects of replies, by the client's default. */
-const INBOXES = '_INBOX.>';
-
 /** Milliseconds in which one server must accept a connection. */
 const CONNECT_MS = 5_000;
 
 /**
  * Connects permanently: a connection that ends for any reason is made again.
  * @throws EngineError naming NATS_URL when no server answers, its certificate can't be verified, the credentials are
- * refused, or the server is too old
+ * refused, or the server is too old; its user may not use subjects like `probe`, or replies
  */
-export async function connected(url: string): Promise<NatsConnection> {
+export async function connected(url: string, probe: string): Promise<NatsConnection> {
   const servers = url.split(',').map((one) => new URL(one.trim()));
   const options = optionsOf(servers);
-  await refuseUnlessUsable(options);
+  await refuseUnlessUsable(options, probe);
   const connecting = connect({
     ...options,
     maxReconnectAttempts: -1,
@@ -60,7 +58,7 @@ function optionsOf(servers: readonly URL[]): ConnectionOptions {
  * Tests the server with a connection of its own: a reconnecting one would never report why its first attempt is
  * refused.
  */
-async function refuseUnlessUsable(options: ConnectionOptions): Promise<void> {
+async function refuseUnlessUsable(options: ConnectionOptions, probe: string): Promise<void> {
   let trial;
   try {
     trial = await connect({ ...options, reconnect: false });
@@ -71,29 +69,41 @@ async function refuseUnlessUsable(options: ConnectionOptions): Promise<void> {
   try {
     if (isOld(version))
       throw new EngineError(SETTING, `NATS ${version} is too old: use ${LEAST_VERSION.join('.')} or later`);
-    if (!(await mayHearReplies(trial)))
+    const refused = await refusedOf(trial, [probe, createInbox()]);
+    if (refused !== undefined)
       throw new EngineError(
         SETTING,
-        `its user may not subscribe to ${INBOXES}, where replies come: let it subscribe to that, and subscribe and publish to gift.>`,
+        `its user may not ${refused}: let it publish and subscribe to gift.> and _INBOX.>`,
       );
   } finally {
     await trial.close();
   }
 }
 
-/** Whether the server takes a subscription to replies. The client closes a refused one without an error. */
-async function mayHearReplies(trial: NatsConnection): Promise<boolean> {
-  const replies = trial.subscribe(createInbox(), { callback: () => undefined });
-  await within(
-    trial.flush().catch((error: unknown) => {
-      throw faultOf(error);
-    }),
-    CONNECT_MS,
-    () => {
-      throw faultOf(undefined);
-    },
-  );
-  return !replies.isClosed();
+/**
+ * What the server's permissions refuse of publishing and subscribing to some subjects; `undefined`: nothing. The client
+ * drops a refused message and closes a refused subscription, and reports both only in its status.
+ */
+async function refusedOf(trial: NatsConnection, subjects: readonly string[]): Promise<string | undefined> {
+  const refused: string[] = [];
+  void watchRefusals(trial, refused);
+  for (const subject of subjects) {
+    trial.subscribe(subject, { callback: () => undefined });
+    trial.publish(subject);
+  }
+  await within(trial.flush(), CONNECT_MS, () => undefined).catch((error: unknown) => {
+    throw faultOf(error);
+  });
+  // Refusals come before the server's answer, and are passed on within the turn.
+  await nextTurn();
+  return refused[0];
+}
+
+/** Collects refusals, as long as there is the connection: its status never ends. */
+async function watchRefusals(trial: NatsConnection, refused: string[]): Promise<void> {
+  for await (const { permissionContext: context } of trial.status())
+    if (context !== undefined)
+      refused.push(`${context.operation === 'publish' ? 'publish' : 'subscribe'} to ${context.subject}`);
 }
 
 function faultOf(error: unknown): EngineError {

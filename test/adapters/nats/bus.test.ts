@@ -386,18 +386,23 @@ if (ownMissing === undefined) {
     await tokened.stop();
   });
 
-  test('refuses to serve, and to start, where the server lets its user subscribe to nothing of it', async ({
+  test('refuses to start, and to serve, where the permissions of its user leave out what it needs', async ({
     logId,
   }) => {
     const dir = mkdtempSync(join(tmpdir(), 'gift-nats-'));
-    const allow = (subscribe: string): string => `permissions { publish: ">", subscribe: ${subscribe} }`;
+    const user = (name: string, publish: string, subscribe: string): string =>
+      `{ user: ${name}, password: p, permissions { publish: ${publish}, subscribe: ${subscribe} } }`;
+    const all = '["_INBOX.>", "gift.>"]';
     const conf = join(dir, 'nats.conf');
     writeFileSync(
       conf,
       `authorization { users [
-        { user: inbox, password: p, ${allow('"_INBOX.>"')} }
-        { user: gift, password: p, ${allow('"gift.>"')} }
-        { user: both, password: p, ${allow('["_INBOX.>", "gift.>"]')} }
+        ${user('deaf', all, '"gift.>"')}
+        ${user('idle', all, '"_INBOX.>"')}
+        ${user('silent', '"gift.>"', all)}
+        ${user('mute', '"_INBOX.>"', all)}
+        ${user('some', all, '["_INBOX.>", "gift.*.start"]')}
+        ${user('all', all, all)}
       ] }`,
     );
     const guarded = await startNats({ args: ['-c', conf] });
@@ -408,14 +413,20 @@ if (ownMissing === undefined) {
         logId,
         onError: (error) => void errors.push(error),
       });
-    await assert.rejects(open('gift'), /^EngineError: NATS_URL: its user may not subscribe to _INBOX\.>/);
-    const bus = await open('inbox');
+    for (const [name, may] of [
+      ['deaf', 'subscribe to _INBOX'],
+      ['idle', 'subscribe to gift'],
+      ['silent', 'publish to _INBOX'],
+      ['mute', 'publish to gift'],
+    ] as const)
+      await assert.rejects(open(name), new RegExp(`^EngineError: NATS_URL: its user may not ${may}\\.`), name);
+    const bus = await open('some');
     await assert.rejects(
       bus.serve('work', 'q', async () => ({})),
       (error: unknown) => error instanceof UnavailableError && /may not subscribe/.test(error.message),
     );
     await assert.rejects(bus.subscribe('news', ignore), UnavailableError);
-    const other = await open('both');
+    const other = await open('all');
     await other.serve('work', 'q', async () => ({ done: true }));
     assert.deepEqual(await bus.request('work', {}, { timeoutMs: 10_000 }), { done: true });
     await Promise.all([bus.close(), other.close()]);
