@@ -2,8 +2,15 @@
  * Access records over days, by their viewer and by the person or gift they are about
  * (docs/support.md#access-records).
  */
-import { type AccessEvent, type AccessRequest, accessStream, foundBy } from '../../domain/access.js';
+import {
+  type AccessEvent,
+  type AccessRequest,
+  accessStream,
+  foundBy,
+  type OperationStarted,
+} from '../../domain/access.js';
 import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
+import { idOf } from '../../domain/streamName.js';
 import type { EventStore, Recorded, RecordedEvent } from '../../ports/eventStore.js';
 
 const PAGE = 1_000;
@@ -35,8 +42,8 @@ export interface AccessPage {
 }
 
 /**
- * Reads records after `after`, up to the end of the day `to`, in one page a day at least. The end of an operation
- * matches where its start was read before.
+ * Reads records after `after`, up to the end of the day `to`, in one page a day at least. The end of an operation is
+ * about what its start is about, also where that is before `after`.
  * @throws UnavailableError
  */
 export async function* readAccess(
@@ -45,29 +52,56 @@ export async function* readAccess(
   to: string,
   { person, gift, who }: AccessFilter,
 ): AsyncGenerator<AccessPage> {
-  const operations = new Set<string>();
+  /** Whether operations are about the person and gift, by their ids. */
+  const operations = new Map<string, boolean>();
   const names = gift === undefined ? undefined : await namesOf(events, gift);
 
-  function matches({ type, data, metadata }: RecordedEvent): boolean {
-    if (who !== undefined && metadata.by.user !== who) return false;
+  function isAbout(asked: Asked): boolean {
+    return (person === undefined || isAboutPerson(asked, person)) && (names === undefined || isAboutGift(asked, names));
+  }
+
+  async function matches(record: RecordedEvent): Promise<boolean> {
+    if (who !== undefined && record.metadata.by.user !== who) return false;
     if (person === undefined && names === undefined) return true;
-    if (type === ('OperationEnded' satisfies AccessEvent['type']))
-      return operations.has((data as { readonly operation_id: string }).operation_id);
-    const { asked } = data as AccessRequest;
-    const isAbout =
-      (person === undefined || isAboutPerson(asked, person)) && (names === undefined || isAboutGift(asked, names));
-    const { operation_id } = data as { readonly operation_id?: string };
-    if (isAbout && operation_id !== undefined) operations.add(operation_id);
-    return isAbout;
+    const { operation_id: id, asked } = record.data as Partial<OperationStarted['data']>;
+    if (id === undefined) return isAbout(asked ?? {});
+    if (!operations.has(id))
+      operations.set(id, isAbout(asked ?? (await startOf(events, record, id))?.data.asked ?? {}));
+    return operations.get(id) === true;
   }
 
   for (let { day, revision } = after; day <= to; day = dayAfter(day), revision = -1)
     for (;;) {
       const page = await events.read(accessStream(day), { from: revision + 1, limit: PAGE });
       revision = page.at(-1)?.revision ?? revision;
-      yield { records: page.filter(matches), read: page.length, position: { day, revision } };
+      const records: RecordedEvent[] = [];
+      for (const record of page) if (await matches(record)) records.push(record);
+      yield { records, read: page.length, position: { day, revision } };
       if (page.length < PAGE) break;
     }
+}
+
+/** The start of an operation, which is on the day of its end or the day before. `undefined`: there is none. */
+async function startOf(
+  events: Pick<EventStore, 'read'>,
+  { stream, revision }: RecordedEvent,
+  operationId: string,
+): Promise<OperationStarted | undefined> {
+  const isStart = ({ type, data }: RecordedEvent): boolean =>
+    type === ('OperationStarted' satisfies AccessEvent['type']) &&
+    (data as OperationStarted['data']).operation_id === operationId;
+  for (let end = revision; end > 0;) {
+    const from = Math.max(0, end - PAGE);
+    const found = (await events.read(stream, { from, limit: end - from })).find(isStart);
+    if (found !== undefined) return found as unknown as OperationStarted;
+    end = from;
+  }
+  const before = accessStream(dayAfter(idOf(stream), -1));
+  for (let from = 0; ; from += PAGE) {
+    const page = await events.read(before, { from, limit: PAGE });
+    const found = page.find(isStart);
+    if (found !== undefined || page.length < PAGE) return found as unknown as OperationStarted | undefined;
+  }
 }
 
 type Asked = AccessRequest['asked'];
@@ -100,4 +134,5 @@ function isAboutGift(asked: Asked, { gift, purchase }: GiftNames): boolean {
   return gift.has(parkedId) || isPurchase(parkedId) || isPurchase(transactionId);
 }
 
-const dayAfter = (day: string): string => new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
+const dayAfter = (day: string, days = 1): string =>
+  new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);

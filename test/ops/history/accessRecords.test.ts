@@ -60,6 +60,23 @@ test('finds calls by person, gift and who, with the ends of operations', async (
   assert.equal(await found(...within, { person: 'u42', who: 'sue' }), ['person', 'search']);
 });
 
+test('finds the end of an operation that started before the first record, on its day or the day before', async () => {
+  assert.equal(await found('2026-05-05', '2026-05-05', { gift: GIFT }), ['its end']);
+  assert.equal(await found('2026-05-05', '2026-05-05', { person: 'u42' }), []);
+  now = '2026-05-08T12:00:00.000Z';
+  const started = await accessRecorder(events, () => now).start(
+    { by: { user: 'aud' } },
+    { what: 'export', asked: { person: 'u42' }, personal: false, reason: null },
+  );
+  await started.end(1, null, true);
+  const pages: number[] = [];
+  for await (const { records } of readAccess(events, { day: '2026-05-08', revision: 0 }, '2026-05-08', {
+    person: 'u42',
+  }))
+    pages.push(records.length);
+  assert.equal(pages, [1]);
+});
+
 test('finds calls that name a gift by a redemption, its purchase or a list', async () => {
   const redeemed = { redemption_id: '1a22c6e9d5f94d4e427845c5d71385e' };
   await events.append(
