@@ -1,5 +1,6 @@
 /** Proofs that events are in the log of its latest checkpoint, and the leaves that such a proof rests on. */
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
+import { UnavailableError } from '../../../ports/unavailable.js';
 import { isInLog } from '../format/checkProof.js';
 import { parseCheckpoint } from '../format/checkpoint.js';
 import { type IsShown, showEvent } from '../format/eventLeaf.js';
@@ -29,7 +30,7 @@ export interface Proven {
  * @param shown which fields of an event's data are shown, and whether its metadata is
  * @returns `undefined`: no checkpoint covers any of the events
  * @throws UnprovenEventError for an event that is not as the tree has it: the log, or a tile, was altered;
- * MalformedEvidenceError, UnavailableError, the file system's errors
+ * UnavailableError also while tiles are missing; MalformedEvidenceError, the file system's errors
  */
 export async function proveEvents(
   deps: ProveDeps,
@@ -40,7 +41,7 @@ export async function proveEvents(
   const [checkpoint, rules] = [await folder.head(), await findLeafRules(stored)];
   if (checkpoint === undefined || rules === undefined) return undefined;
   const head = parseCheckpoint(parseNote(checkpoint).body);
-  const read = tileHashReader(async (tile) => (await folder.read(tile)) ?? Buffer.alloc(0), head.size);
+  const read = tileHashReader(async (tile) => (await folder.read(tile)) ?? missingTile(), head.size);
   const indexes = await leafIndexes(deps, events, head.size);
   const covered = [...indexes].filter(([, index]) => index < head.size).sort(([, one], [, other]) => one - other);
   if (covered.length === 0) return undefined;
@@ -57,6 +58,12 @@ export async function proveEvents(
     file: bundleJson({ checkpoint, events: proven }),
     uncovered: events.length - proven.length,
   };
+}
+
+/** The keeper of the tree removes all tiles where some are corrupted, and makes them again from the log. */
+function missingTile(): never {
+  const publicReason = 'tiles of the latest checkpoint are missing: they are made again from the log';
+  throw new UnavailableError(publicReason, { publicReason });
 }
 
 interface IndexDeps {

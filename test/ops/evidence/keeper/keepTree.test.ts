@@ -123,6 +123,19 @@ test('makes spoilt tiles anew where the log is what was signed', async ({ log })
   assert.deepEqual([found.agrees, found.spoilt_tiles], [true, false]);
 });
 
+const provenEvent = async ({ events, folder }: StoredLog, from: number): ReturnType<typeof proveEvents> =>
+  proveEvents({ stored: events, folder }, await events.read('gift-1', { from, limit: 1 }), () => ({
+    field: () => true,
+    metadata: true,
+  }));
+
+test('refuses no proof while tiles are missing, which are made anew, but asks to wait', async ({ log }) => {
+  await log.fill(600, 'gift-1');
+  await log.keepUntilSigned();
+  await log.folder.clear();
+  await assert.rejects(provenEvent(log, 5), { name: 'UnavailableError', message: /tiles .* are made again/ });
+});
+
 const LOSSES: Readonly<Record<string, (tiles: string) => void>> = {
   'all tiles are lost': (tiles) => rmSync(tiles, { recursive: true }),
   'a partial tile is lost': (tiles) => rmSync(join(tiles, '0', '002.p'), { recursive: true }),
@@ -139,12 +152,7 @@ for (const [what, lose] of Object.entries(LOSSES))
     lose(join(log.folder.path, 'tile'));
     let looks = 0;
     await log.keep(async () => ++looks > 20);
-    const last = await log.events.read('gift-1', { from: 599 });
-    const proven = await proveEvents({ stored: log.events, folder: log.folder }, last, () => ({
-      field: () => true,
-      metadata: true,
-    }));
-    assert.equal(proven?.events.length, 1);
+    assert.equal((await provenEvent(log, 599))?.events.length, 1);
     assert.equal((await log.verify()).agrees, true);
     assert.deepEqual([await log.folder.head(), (await headsOf(log)).length], [published, 1]);
   });
