@@ -1,6 +1,7 @@
 /** Route that shows and checks totals (docs/commands.md). */
 import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
 import { foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
+import { faultOf } from '../pipeline/errors.js';
 import { alsoNamed } from '../pipeline/query.js';
 import type { Schema } from '../pipeline/route.js';
 import { entity, listSchema, record } from '../representation/schemas.js';
@@ -128,6 +129,9 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
         const range = await requestedRange(events, call.query);
         const zone = requestedZone(call.query);
         const format = formatOf(call);
+        // Totals without their check would be taken for totals that agree.
+        if (format !== 'json' && call.query['check'] === true)
+          throw faultOf('check', 'is answered in JSON only: give format=json, or leave it out');
         const signal = call.left;
         const merchant = call.query['merchant'] as string | undefined;
         await refuseUnknown(events, { merchant });

@@ -166,6 +166,9 @@ test('totals, with the check', async () => {
   assert.deepEqual((await ask('/ops/totals?merchant=coffee&time_zone=UTC')).json.data, reply.json.data);
   refused(await ask('/ops/totals?merchant=mistyped'), 422, 'merchant: the log knows no merchant "mistyped"');
   assert.equal((await ask('/ops/totals')).json.check, undefined);
+  const unchecked = 'check is answered in JSON only: give format=json, or leave it out';
+  refused(await ask('/ops/totals?check=1&format=csv'), 422, unchecked);
+  refused(await ask('/ops/totals?check=1', 'aud', { accept: 'text/csv' }), 422, unchecked);
   assert.equal((await ask('/ops/totals?format=csv')).text.trimEnd().split('\n').length, 2);
   assert.match((await ask('/ops/totals?format=ndjson')).text, /^\{"day":.*\}\n$/);
 });
