@@ -26,7 +26,7 @@ export async function readModelStatus(
   const stored = { position: seen.positions.get(name), invalid: seen.invalid.get(name) ?? null };
   const [progress, quarantined, rebuild, retained, served, perSecond, isStarted] = await Promise.all([
     logProgress(events, stored, types, COUNT),
-    listQuarantined(store.records, { name, version: own }),
+    quarantinedIn(store, name, other === undefined ? [own] : [own, other]),
     rebuildStatus(store, name, samples),
     retainedPreviousBuilds(store, name),
     other === undefined ? null : servedStatus(engines, projection, other, samples),
@@ -45,12 +45,18 @@ export async function readModelStatus(
     per_second: perSecond,
     holder: isStarted ? holderOf('projector', samples) : null,
     last_holder: lastHolderOf('projector', samples),
-    quarantined: quarantined.length,
+    quarantined,
     rebuild,
     served,
     previous,
     previous_release: previousRelease,
   };
+}
+
+/** Number of documents that are quarantined in any of the builds: readers may use that of another release. */
+async function quarantinedIn(store: ReadStore, name: string, numbers: readonly number[]): Promise<number> {
+  const lists = await Promise.all(numbers.map(async (version) => listQuarantined(store.records, { name, version })));
+  return new Set(lists.flat().map(({ documentId, eventId }) => documentId ?? `event ${eventId}`)).size;
 }
 
 async function servedStatus(

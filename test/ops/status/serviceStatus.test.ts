@@ -9,6 +9,8 @@ import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../../src/process
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import type { FailingPart, ProcessManagerStatus, ReadModelStatus } from '../../../src/ops/status/status.js';
 import { failingParts, reportFailing } from '../../../src/ops/status/failingParts.js';
+import type { Projection } from '../../../src/runtime/readmodels/projection.js';
+import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js';
 import { openServiceStatus } from '../../../src/ops/status/serviceStatus.js';
 import { type TestInstallation, openInstallation, phone } from '../../support/service/installation.js';
 import { eventOf } from '../../support/service/testLog.js';
@@ -89,6 +91,27 @@ test(
       enterWorld(REAL_WORLD);
       await look.close();
     }
+  }),
+);
+
+test(
+  'counts documents that are out of service while readers use the build of the last release',
+  installed(async ({ events, store, project }) => {
+    await buy(events);
+    const projector = await project();
+    await settled(projector, events);
+    await projector.close();
+    const next = { ...giftsProjection, version: giftsProjection.version + 1, previous: [giftsProjection] };
+    for (const { version, documentId } of [
+      { version: giftsProjection.version, documentId: 'g1' },
+      { version: giftsProjection.version, documentId: 'g2' },
+      { version: next.version, documentId: 'g2' },
+    ])
+      await recordQuarantine(store.records, { name: 'gifts', version }, { documentId, position: '1', cause: 'a test' });
+    const look = openServiceStatus({ events, store, projections: [next as unknown as Projection] });
+    const [found] = (await look.look()).filter((one): one is ReadModelStatus => one.kind === 'projection');
+    await look.close();
+    assert.equal([found?.in_use, found?.quarantined], [false, 2]);
   }),
 );
 
