@@ -1,10 +1,10 @@
 /** Joins gifts with their purchases and the owners of their phone numbers, in one read for each kind of document. */
-import { ownerByPhone } from '../domain/account.js';
+import { ownerByPhone, phoneStream } from '../domain/account.js';
 import { ownerOf } from '../domain/gift/decisions.js';
 import { NO_TEXT } from '../lib/seal.js';
 import { openText, type Subjects } from '../runtime/personal/index.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import type { AccountDocument } from '../projections/accounts.js';
+import { type AccountDocument, accountInLog } from '../projections/accounts.js';
 import { giftIn } from '../projections/fromStreams.js';
 import type { GiftDocument } from '../projections/gifts.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
@@ -111,12 +111,12 @@ export async function joinGifts(
 }
 
 /**
- * A gift as it was right after one of its events. Its own document is folded from the streams, whatever the read model
- * of gifts holds now; its purchase and owner are at least as of that event. `history` ends with it.
+ * A gift as it was right after one of its events. Its own document and its owner are folded from the streams, whatever
+ * the read models hold now; its purchase is at least as of that event. `history` ends with it.
  * @throws UnavailableError
  */
 export async function giftAfter(
-  deps: GiftModels & { readonly events: EventStore },
+  deps: Pick<GiftModels, 'transactions'> & { readonly events: EventStore },
   id: string,
   history: readonly RecordedEvent[],
 ): Promise<JoinedGift> {
@@ -125,7 +125,7 @@ export async function giftAfter(
   const transaction = await deps.transactions.get(gift.transaction_id, until);
   if (transaction === undefined) throw new Error(`a gift names purchase ${gift.transaction_id}, which was never made`);
   const phoneId = gift.receiver.phone_id;
-  const phone = phoneId === undefined ? undefined : await deps.accounts.get(`phone-${phoneId}`, until);
+  const phone = phoneId === undefined ? undefined : await accountInLog(deps.events, phoneStream(phoneId));
   return joinedGift(id, gift, transaction, phone);
 }
 
