@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchLeaders } from '../../../src/runtime/coordination/leaderWatch.js';
@@ -32,6 +33,26 @@ timed('a lease has a leader while it is renewed, and none a while after that', a
   } finally {
     await watch.close();
   }
+});
+
+timed('a watch that is closed waits for the poll in progress, and begins no other', async () => {
+  const records = memoryRecords(Date.now);
+  const polls = { begun: 0, ended: 0 };
+  const slow: typeof records = {
+    ...records,
+    get: async <V>(key: string) => {
+      polls.begun += 1;
+      await sleep(400);
+      polls.ended += 1;
+      return records.get<V>(key);
+    },
+  };
+  const watch = watchLeaders(slow, ['led']);
+  await sleep(100);
+  await watch.close();
+  assert.equal(polls, { begun: 1, ended: 1 });
+  await sleep(5_000);
+  assert.equal(polls, { begun: 1, ended: 1 });
 });
 
 test("a lease's state has its holder, and whether that process lives", async () => {
