@@ -172,7 +172,9 @@ function explained() {
 
 function describe({ fileName, location: { start }, mutatorName, replacement }) {
   const lines = readFileSync(join(root, fileName), 'utf8').split('\n');
-  const original = oneLine(lines[start.line].slice(start.column));
+  const rest = lines[start.line].slice(start.column);
+  // Blocks begin alike: what is in them tells them apart.
+  const original = oneLine(rest === '{' ? `${rest} ${lines.slice(start.line + 1).join(' ')}` : rest);
   return `${fileName} ${mutatorName}: ${original} → ${oneLine(replacement)}`;
 }
 

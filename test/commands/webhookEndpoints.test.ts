@@ -48,6 +48,18 @@ test('creates once: a repeated command adds nothing, and asks for no room', asyn
   await assert.rejects(createEndpoint(deps, { id: 'f', owner: SHOP }, SETTINGS, context('other'), full), /full/);
 });
 
+test('shows no endpoint to a repeat of its creation by another owner', async () => {
+  const deps = await installation();
+  for (const owner of [
+    { ...SHOP, id: 'other' },
+    { ...SHOP, kind: 'merchant' as const },
+  ]) {
+    const repeat = createEndpoint(deps, { id: 'e', owner }, SETTINGS, context('create'), none);
+    await assert.rejects(repeat, refusal('idempotency_key_reused'));
+  }
+  assert.deepEqual(typesOf(deps.events), ['EndpointCreated']);
+});
+
 test('shows an endpoint to its owner and to support only', async () => {
   const deps = await installation();
   const found = await openOwnEndpoint(deps, { id: 'e', owner: SHOP }, context('x'));
