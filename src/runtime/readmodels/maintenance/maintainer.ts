@@ -130,9 +130,11 @@ async function openTasks(options: MaintenanceOptions, signal: AbortSignal): Prom
   }
   for (const { key, value } of await store.records.list<Rebuild>(REBUILDS)) {
     const name = key.slice(REBUILDS.length);
-    const projection = projections.find((one) => one.name === name && sameVersion(one.version, value.target));
+    const projection = projections.find((one) => one.name === name);
+    // A build of another release is dropped by any process, and made by those of that release only.
+    const isKnown = value.state === 'aborting' || isOwn(projection, value);
     // A build waits while its rebuild is requested again.
-    if (projection !== undefined && isToBuild(value) && !requested.has(name))
+    if (projection !== undefined && isKnown && isToBuild(value) && !requested.has(name))
       tasks.set(key, {
         builds: value.state === 'building',
         work: async () => carryOn(options, projection, signal),
@@ -140,6 +142,9 @@ async function openTasks(options: MaintenanceOptions, signal: AbortSignal): Prom
   }
   return tasks;
 }
+
+const isOwn = (projection: Projection | undefined, { target }: Rebuild): boolean =>
+  projection !== undefined && sameVersion(projection.version, target);
 
 const isToBuild = ({ kind, state, failure }: Rebuild): boolean =>
   kind === 'rebuild' && (state === 'aborting' || (state === 'building' && failure === undefined));

@@ -178,6 +178,8 @@ export async function carryOn(deps: ProjectorProcess, projection: Projection, si
     if (record?.value.state === 'aborting') return await discardRebuild(store, name, record);
     if (record?.value.state !== 'building') return;
     const { target } = record.value;
+    // Another release may have requested its own rebuild since.
+    if (!sameVersion(projection.version, target)) return;
     logger.info({ projection: name, build: target }, 'rebuilding');
     const outcome = await build(deps, projection, target, lease, { pace: considerate(store.records), signal });
     logger.info({ projection: name, build: target, outcome }, 'rebuilding ended');

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -23,6 +24,7 @@ import {
   placeOrder,
   withdrawOrder,
 } from '../../../../src/runtime/readmodels/maintenance/orders.js';
+import { abortRebuild } from '../../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { putRebuild, rebuildOf } from '../../../../src/runtime/readmodels/rebuildRecord.js';
 import { type FollowerHealth, followers } from '../../../../src/runtime/supervision/followers.js';
 import { eventually, until } from '../../../support/assertions/until.js';
@@ -314,6 +316,26 @@ test(
     assert.is((await rebuildOf(store, 'gifts'))?.value.state, 'building');
     held.resolve();
     await until(async () => (await rebuildOf(store, 'gifts'))?.value.state === 'ready', 'the other to be built');
+    await one.close();
+  }),
+);
+
+test(
+  'a rebuild of another release is dropped once it is aborted, and built by no process of this one',
+  installed(async (installation) => {
+    await left(installation);
+    const { store } = installation;
+    const other = { name: 'gifts', version: (giftsProjection.version + 1) * 1_000_000 + 1, indexes: [] };
+    await store.ensure(other);
+    const rebuild = { target: other.version, from: undefined, kind: 'rebuild', by: 'sue', at: REQUESTED.at } as const;
+    await putRebuild(store, 'gifts', { ...rebuild, state: 'building' }, 0);
+    const one = process(installation, store, undefined, { lookMs: 50 });
+    await sleep(1_500);
+    assert.is((await rebuildOf(store, 'gifts'))?.value.state, 'building');
+    assert.is(await store.checkpoint(`gifts@${other.version}`), undefined);
+    await abortRebuild(store, 'gifts');
+    await until(async () => (await rebuildOf(store, 'gifts')) === undefined, 'the end of the abort');
+    assert.equal(await store.versions('gifts'), [giftsProjection.version]);
     await one.close();
   }),
 );
