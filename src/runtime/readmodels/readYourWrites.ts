@@ -126,8 +126,11 @@ const SILENT = null;
 type End = Position | typeof SILENT | undefined;
 
 interface Look {
-  /** Result of `work`, and an end of the log that is no older; `undefined`: the log is empty. */
-  beside<T>(work: () => Promise<T>): Promise<readonly [found: T, end: End]>;
+  /**
+   * Result of `work`, and an end of the log that is no older; `undefined`: the log is empty. Absent: the end is known
+   * without a wait, and read after the work.
+   */
+  beside?<T>(work: () => Promise<T>): Promise<readonly [found: T, end: End]>;
   end(): End | Promise<End>;
   /** The last position of these documents' streams beyond `known`, or a later one; `undefined`: there is none. */
   beyond(known: Position, ids: readonly string[], end: Position): Promise<Position | undefined> | Position | undefined;
@@ -146,7 +149,7 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
     work: () => Promise<T>,
     isOpenIn: (one: T) => boolean,
   ): Promise<readonly [found: T, end: End]> {
-    if (isFinal === undefined) return look.beside(work);
+    if (isFinal === undefined && look.beside !== undefined) return look.beside(work);
     const one = await work();
     return [one, isOpenIn(one) ? await look.end() : undefined];
   }
@@ -190,8 +193,18 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
   async function get(id: string, since?: Position): Promise<B | undefined> {
     const before = shown.sofar();
     const of = model.edition();
-    const [document, end] = await found(() => model.get(id), isOpen);
-    const behind = await lacking(of === model.edition() ? before : '', [id], document === undefined, end, since);
+    let document: B | undefined;
+    let end: End | Promise<End>;
+    if (isFinal === undefined && look.beside !== undefined) [document, end] = await look.beside(() => model.get(id));
+    else {
+      document = await model.get(id);
+      end = isOpen(document) ? look.end() : undefined;
+      if (end instanceof Promise) end = await end;
+    }
+    const known = of === model.edition() ? before : '';
+    // Nearly every read ends here.
+    if (end === undefined || (end !== SILENT && end <= known)) return document;
+    const behind = await lacking(known, [id], document === undefined, end, since);
     if (behind === undefined) return document;
     if (await soon(behind, BEHIND_WAIT_MS)) return model.get(id);
     return (await folded(id, document)) ?? streams.search?.(id);
@@ -227,10 +240,8 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
   };
 }
 
-/** A local log's end is read after the document. */
 function localLook(log: LocalLog, streams: Pick<DocumentStreams<never>, 'of'>): Look {
   return {
-    beside: async (work) => [await work(), log.end()],
     end: () => log.end(),
     beyond: (known, ids) =>
       latest(
