@@ -79,6 +79,8 @@ export function fcmPush(
         method: 'POST',
         headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
         body: JSON.stringify(request),
+        // A redirect would take what is personal to another address.
+        redirect: 'manual',
         signal: timeoutSignal(timeoutMs),
       });
       // A proxy before FCM may refuse with an HTML page.

@@ -47,7 +47,13 @@ export function googleTokens(
       .setExpirationTime(issued + ASSERTION_SECONDS)
       .sign(await key);
     const body = new URLSearchParams({ grant_type: GRANT, assertion });
-    const response = await fetch(tokenUrl, { method: 'POST', body, signal: timeoutSignal(timeoutMs) });
+    // A redirect would take the signed assertion, or another answer than Google's, from another address.
+    const response = await fetch(tokenUrl, {
+      method: 'POST',
+      body,
+      redirect: 'manual',
+      signal: timeoutSignal(timeoutMs),
+    });
     const answer: unknown = await response.json().catch(() => undefined);
     if (response.status === 429)
       throw new RetryLaterError(

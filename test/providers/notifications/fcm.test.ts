@@ -322,4 +322,25 @@ test('a request that is wrong is refused; an answer that makes no sense is unkno
   assert.ok((await rejects(push.send(ask()), ProviderError, /did not answer/)).outcomeUnknown);
 });
 
+test('takes no message and no key to where a redirect leads', async ({ server, push }) => {
+  const other = await openFcmServer(() => now);
+  const redirect = (status: number): Fault => {
+    const location = `${other.url}/v1/projects/gifts-test/messages:send`;
+    return { kind: 'answer', answer: { status, body: '', headers: { location } } };
+  };
+  try {
+    once(server, redirect(308), ({ path }) => path === '/token');
+    await rejects(push.send(ask()), ProviderError, /Google gives no token \(HTTP 308\)/);
+    for (const status of [307, 302]) {
+      once(server, redirect(status));
+      const refused = new RegExp(`a proxy refuses the request before FCM \\(HTTP ${status}\\)`);
+      assert.not((await rejects(push.send(ask()), ProviderError, refused)).outcomeUnknown);
+    }
+    assert.equal(other.requested, []);
+    assert.is((await push.send(ask())).outcome, 'sent');
+  } finally {
+    await other.close();
+  }
+});
+
 test.run();

@@ -167,6 +167,16 @@ test('refuses or retries faults of ours, and keeps no claim', async ({ server, r
   await rejects(other.send(ask()), RetryLaterError, /is not called/);
 });
 
+test('takes no message to where a redirect leads', async ({ server, sms }) => {
+  const location = `${server.url}/elsewhere`;
+  for (const status of [302, 307]) {
+    once(server, { kind: 'answer', answer: { status, body: '', headers: { location } } });
+    const refused = new RegExp(`a proxy refuses the request \\(HTTP ${status}\\)`);
+    assert.not((await rejects(sms.send(ask()), ProviderError, refused)).outcomeUnknown);
+  }
+  assert.not(server.requested.some(({ path }) => path === '/elsewhere'));
+});
+
 test("a page in place of a refusal of Twilio's passes, and nothing is claimed", async ({ server, sms }) => {
   const request = ask();
   once(server, { kind: 'answer', answer: { status: 404, body: '<html>Not here</html>' } });

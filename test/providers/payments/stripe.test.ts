@@ -228,6 +228,15 @@ test('pauses all calls for as long as a rate limit says', async ({ server, payme
   assert.is((await rejects(payments.charge(ask()), RetryLaterError, /limits/)).afterMs, 1_000);
 });
 
+test('takes no charge to where a redirect leads, and looks for it', async ({ server, payments }) => {
+  const location = `${server.url}/elsewhere`;
+  for (const status of [302, 307]) {
+    once(server, { kind: 'answer', answer: { status, body: '', headers: { location } } });
+    assert.ok((await rejects(payments.charge(ask()), ProviderError, /Stripe failed/)).outcomeUnknown);
+  }
+  assert.not(server.requested.some(({ path }) => path === '/elsewhere'));
+});
+
 test('a request that is still running elsewhere is asked again', async ({ server, payments }) => {
   once(server, {
     kind: 'answer',
