@@ -2,7 +2,8 @@ import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_
 import { type InFlight, inFlight } from '../../lib/inFlight.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { deferred } from '../../lib/async/deferred.js';
-import { openSlots } from '../../lib/async/slots.js';
+import { openSlots, type Slots } from '../../lib/async/slots.js';
+import { within } from '../../lib/async/within.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Connection } from './connection.js';
 import { failureOf, StreamDeletedError } from './failures.js';
@@ -58,7 +59,7 @@ interface Identified {
 }
 
 export function openReads(connection: Connection, timeoutMs: number): Reads {
-  const slots = openSlots(READS_AT_ONCE);
+  const slots = openReadSlots(timeoutMs);
   const running = inFlight<(error: Error) => void>();
 
   async function run(
@@ -68,7 +69,12 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
   ): Promise<string | undefined> {
     const free = await slots.take();
     try {
-      return await over(connection, request, timeoutMs, running, take);
+      const node = await over(connection, request, timeoutMs, running, (record) => {
+        slots.heard();
+        take(record);
+      });
+      slots.heard();
+      return node;
     } catch (error) {
       const failure = failureOf(error, stream === undefined ? {} : { stream });
       if (!(failure instanceof StreamDeletedError)) throw failure;
@@ -169,6 +175,43 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
   };
 }
 
+interface ReadSlots extends Pick<Slots, 'take' | 'fail'> {
+  /** To be called whenever a read gets data or ends well. */
+  heard(): void;
+}
+
+/**
+ * A read waits for a slot as long as others are answered: behind a silent server each of them holds its slot for
+ * `timeoutMs`, and the last of many would wait for a multiple of it.
+ */
+function openReadSlots(timeoutMs: number): ReadSlots {
+  const slots = openSlots(READS_AT_ONCE);
+  let heardAt = Number.NEGATIVE_INFINITY;
+  return {
+    async take() {
+      const taking = slots.take();
+      if (slots.waiting === 0) return taking;
+      for (;;) {
+        const free = await within(taking, timeoutMs, () => undefined);
+        if (free !== undefined) return free;
+        if (performance.now() - heardAt < timeoutMs) continue;
+        taking.then(
+          (late) => late(),
+          () => undefined,
+        );
+        throw silence(timeoutMs);
+      }
+    },
+    fail: (error) => slots.fail(error),
+    heard() {
+      heardAt = performance.now();
+    },
+  };
+}
+
+const silence = (timeoutMs: number): UnavailableError =>
+  new UnavailableError(`EventStoreDB did not answer within ${timeoutMs} ms`);
+
 /** Runs one read, and calls `take` for each record. @returns the address of the node that answered */
 async function over(
   connection: Connection,
@@ -183,7 +226,7 @@ async function over(
   let settled = false;
   const timer = setInterval(() => {
     if (performance.now() - since < timeoutMs) return;
-    reject(new UnavailableError(`EventStoreDB did not answer within ${timeoutMs} ms`));
+    reject(silence(timeoutMs));
     give?.();
   }, timeoutMs / 10);
   const number = running.put(reject);

@@ -928,6 +928,20 @@ connections('tries reads again, and follows on, when a stopping server ends call
   }),
 );
 
+connections('however many reads wait for a silent server, each fails in time, and one that is slow is waited for', () =>
+  onDouble(async ({ store, double }) => {
+    await store.append('a', [event()], 'none');
+    double.way.freeze();
+    const reads = Array.from({ length: 2_000 }, async () => failureOf(store.read('a')));
+    for (const failure of await within(TIMEOUT_MS * 20, Promise.all(reads))) assert.instance(failure, UnavailableError);
+    double.way.thaw();
+    double.switches.readMs = TIMEOUT_MS / 4;
+    // The last of them wait for longer than a silent server is waited for.
+    const slow = await Promise.all(Array.from({ length: 500 }, async () => store.read('a')));
+    assert.ok(slow.every(({ length }) => length === 1));
+  }),
+);
+
 connections('an append that was never sent is known not to be stored', () =>
   onDouble(async ({ store, double }) => {
     await store.append('a', [event()], 'none');

@@ -73,6 +73,7 @@ export async function startEventStoreDouble({
     leader: undefined,
     refuse: undefined,
     refuseReads: undefined,
+    readMs: 0,
     deaf: false,
     deposedAt: undefined,
     checkpoints: [ODD_CHECKPOINT],

@@ -51,6 +51,8 @@ export interface Switches {
   refuse: { readonly code: number; readonly details: string; readonly exception?: string } | undefined;
   /** As `refuse`, and appends are taken all the same. */
   refuseReads: Switches['refuse'];
+  /** Milliseconds after which it begins with a read. */
+  readMs: number;
   /** Live subscriptions are silent about new appends. */
   deaf: boolean;
   /** Set: a deposed leader that does not know it. It has the log up to this commit position, and serves as before. */
@@ -326,7 +328,7 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
       if (refused !== undefined) return void call.emit('error', refused);
       running += 1;
       most = Math.max(most, running);
-      read(call)
+      (switches.readMs === 0 ? read(call) : sleep(switches.readMs).then(async () => read(call)))
         .catch(failing(call))
         .finally(() => (running -= 1));
     },
