@@ -104,10 +104,20 @@ function readHead(event: RecordedEvent): ReturnType<typeof headOf> | undefined {
   }
 }
 
+/** @returns `undefined` where the file was altered, so that it is not a head */
 function publishedHead(
   note: string,
   witnesses: readonly string[],
-): { readonly size: number; readonly root: string; readonly cosigned: readonly Cosigned[] } {
+): { readonly size: number; readonly root: string; readonly cosigned: readonly Cosigned[] } | undefined {
+  try {
+    return cosignedHead(note, witnesses);
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError) return undefined;
+    throw error;
+  }
+}
+
+function cosignedHead(note: string, witnesses: readonly string[]): NonNullable<ReturnType<typeof publishedHead>> {
   const { body, signatures } = parseNote(note);
   const { size, root } = parseCheckpoint(body);
   const cosigned = witnesses.map(cosignatureVerifier).flatMap((verifier) => {

@@ -114,6 +114,19 @@ test('shows a head whose text was altered as none', async ({ log, running }) => 
   assert.deepEqual([origin, heads[0]?.size, heads[0]?.root, heads[0]?.published], [null, null, null, false]);
 });
 
+test('shows its heads, and that no witness vouches, where the published head was altered', async ({ log, running }) => {
+  await log.fill(3);
+  await log.keepUntilSigned();
+  const { name } = cosignatureVerifier(running.vkey);
+  for (const text of ['altered', 'not\na\nhead\n\n\u2014 somebody AAAAAAA=\n']) {
+    writeFileSync(join(log.folder.path, 'checkpoint'), text);
+    const { heads, not_cosigned_by } = await evidenceView(log.events, log.folder, [running.vkey]);
+    assert.deepEqual([heads.length, heads[0]?.published, not_cosigned_by], [1, false, [name]], text);
+    const { last, uncosigned } = await headStatus(log.events, log.folder, [running.vkey]);
+    assert.deepEqual([last?.size, uncosigned], [heads[0]?.size, [name]], text);
+  }
+});
+
 test('signs on where its witness does not answer, and asks it for the next head', async ({ log, running, client }) => {
   const silent = witnessClient({ url: 'http://127.0.0.1:1', key: running.vkey });
   await log.fill(3);
