@@ -18,7 +18,7 @@ import { keyedHash } from '../domain/keyedHash.js';
 import { findHashKey, HASH_KEY_FILE } from '../service/keys.js';
 import { commandLineCaller } from './caller.js';
 import { namesIn } from './dataFolder.js';
-import { eraseAgain, IF_BOTH_ARE_OLDER, openLines, refuseFailed } from './people/eraseAgain.js';
+import { eraseAgain, IF_BOTH_ARE_OLDER, NONE_ERASED, openLines, refuseFailed } from './people/eraseAgain.js';
 import { neededReason, outputOptions } from './exports.js';
 import { inputFiles, notStandard } from './fileNames.js';
 import { jsonLine } from './output.js';
@@ -31,6 +31,15 @@ interface RestoreFlags extends HeadFlags {
   readonly reason?: string;
   readonly withoutKey?: true;
   readonly json?: true;
+}
+
+interface Restored {
+  readonly backup: Backup;
+  readonly logId: string;
+  /** Why outward work waits, if it does. */
+  readonly held: string | undefined;
+  /** Number of logins lost with the keys. */
+  readonly users: number;
 }
 
 export function restoreCommand(terminal: Terminal): Command {
@@ -86,13 +95,14 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
 
   const { signal, stderr } = terminal;
   const bars = progressBars(stderr);
+  let restored: Restored;
   try {
     const backup = await checkBackup(path, {
       signal,
       onProgress: (events) => bars.show('checking the backup', events, undefined),
     });
     if (flags.withoutKey !== true) refuseUnlessKeyFits(config, backup);
-    const { logId, held, users } = await restoreInto(config.dataDir, async (target) => {
+    restored = await restoreInto(config.dataDir, async (target) => {
       const words = { compare: 'restoring', copy: 'restoring', verify: 'reading back' };
       const now = currentTime();
       await restoreLog(target, {
@@ -107,46 +117,58 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
         onProgress: ({ step, events }) => bars.show(words[step], events, backup.events),
       });
       const { held } = await outwardState(target);
-      return { logId: target.logId, held, users: flags.withoutKey === true ? await usersOf(target) : 0 };
+      return { backup, logId: target.logId, held, users: flags.withoutKey === true ? await usersOf(target) : 0 };
     });
-    bars.clear();
-    const erased = await eraseAgain(terminal);
-    const { events, position, hash, log_id, started_at } = backup;
-    const report = {
-      action: 'done',
-      events,
-      position,
-      hash,
-      from: log_id,
-      to: logId,
-      backed_up_at: started_at,
-      data_dir: config.dataDir,
-      waits: held !== undefined,
-      ...(flags.withoutKey === true ? { lost_logins: users } : {}),
-      erased_again: erased.again,
-      not_erased_again: erased.open,
-    };
-    if (flags.json === true) {
-      await writeLines(terminal.stdout, [jsonLine(report)]);
-      return refuseFailed(erased);
-    }
-    await writeLines(terminal.stdout, [
-      `${events} events, up to position ${position ?? 'none'} of log ${log_id}, are in ${config.dataDir} as log ${logId}; hash ${hash}`,
-      ...(flags.withoutKey === true ? [lostWithoutKey(users)] : []),
-      ...(erased.again === 0 ? [] : [`${erased.again} persons that were erased after ${started_at} were erased again`]),
-      ...openLines(erased),
-      `what was done after ${started_at} is not in it: compare with what the payment provider knows`,
-      IF_BOTH_ARE_OLDER,
-      config.mongodbUrl === undefined
-        ? 'start the service: read models are built anew'
-        : 'name an empty database in MONGODB_URL and start the service: read models are built anew',
-      ...heldLines(held),
-    ]);
-    refuseFailed(erased);
   } catch (error) {
-    bars.clear();
     throw failureOf(error, file, signal);
+  } finally {
+    bars.clear();
   }
+  await report(terminal, config, flags, restored);
+}
+
+/** Repeats the erasures of the restored log, and reports on it also where that fails. */
+async function report(
+  terminal: Terminal,
+  config: Config,
+  flags: RestoreFlags,
+  { backup, logId, held, users }: Restored,
+): Promise<void> {
+  const repeated = await eraseAgain(terminal).catch((error: Error) => error);
+  const erased = repeated instanceof Error ? NONE_ERASED : repeated;
+  const { events, position, hash, log_id, started_at } = backup;
+  const done = {
+    action: 'done',
+    events,
+    position,
+    hash,
+    from: log_id,
+    to: logId,
+    backed_up_at: started_at,
+    data_dir: config.dataDir,
+    waits: held !== undefined,
+    ...(flags.withoutKey === true ? { lost_logins: users } : {}),
+    erased_again: erased.again,
+    not_erased_again: erased.open,
+  };
+  const lines = [
+    `${events} events, up to position ${position ?? 'none'} of log ${log_id}, are in ${config.dataDir} as log ${logId}; hash ${hash}`,
+    ...(flags.withoutKey === true ? [lostWithoutKey(users)] : []),
+    ...(erased.again === 0 ? [] : [`${erased.again} persons whose erasure was undone were erased again`]),
+    ...openLines(erased),
+    `what was done after ${started_at} is not in it: compare with what the payment provider knows`,
+    IF_BOTH_ARE_OLDER,
+    config.mongodbUrl === undefined
+      ? 'start the service: read models are built anew'
+      : 'name an empty database in MONGODB_URL and start the service: read models are built anew',
+    ...heldLines(held),
+  ];
+  await writeLines(terminal.stdout, flags.json === true ? [jsonLine(done)] : lines);
+  if (repeated instanceof Error)
+    throw new CommandFailure(
+      `the log is restored, but its erasures were not repeated (${repeated.message}): the service repeats them before it serves`,
+    );
+  refuseFailed(erased);
 }
 
 async function usersOf(events: Pick<EventStore, 'readAll'>): Promise<number> {

@@ -353,6 +353,22 @@ test('refuses a restore without reason or file, from a folder, over data, or wit
   );
 });
 
+test('a restore whose key store does not answer reports the log that it made, and fails', async (context) => {
+  const { data, file, fresh } = context;
+  await fill(data, 5);
+  await gift(data, ['backup', file]);
+  freshWithKeys(context);
+  const env = { DATA_DIR: fresh, KEYS_URL: 'mongodb://127.0.0.1:1/keys?serverSelectionTimeoutMS=200' };
+  const { code, out, err } = await gift(env, RESTORE(file));
+  assert.is(code, 1);
+  assert.match(out, new RegExp(`are in ${fresh} as log .*gift people erase-again.*start the service`, 's'));
+  assert.match(
+    err,
+    /^gift: the log is restored, but its erasures were not repeated \(KEYS_URL: .*\): the service repeats them before it serves\n$/,
+  );
+  assert.is((await logOf(fresh)).at(-1)?.type, 'LogRestored');
+});
+
 test('a backup made where the key was not known says so, and is restored without asking for it', async ({
   data,
   file,

@@ -27,7 +27,7 @@ export interface ErasedAgain {
   readonly failed: boolean;
 }
 
-const NONE: ErasedAgain = { again: 0, open: [], failed: false };
+export const NONE_ERASED: ErasedAgain = { again: 0, open: [], failed: false };
 
 /** Advice for the restore of a log or a key store. */
 export const IF_BOTH_ARE_OLDER =
@@ -41,12 +41,12 @@ export const IF_BOTH_ARE_OLDER =
 export async function eraseAgain(terminal: Terminal): Promise<ErasedAgain> {
   const config = loadConfig(terminal.env);
   const { dataDir, eventStoreUrl } = config;
-  if (eventStoreUrl === undefined && !hasEventLog(dataDir)) return NONE;
+  if (eventStoreUrl === undefined && !hasEventLog(dataDir)) return NONE_ERASED;
   // A missing key store is not made for this.
-  if (isEmbedded(config) && !existsSync(join(dataDir, KEY_STORE_FILE))) return NONE;
+  if (isEmbedded(config) && !existsSync(join(dataDir, KEY_STORE_FILE))) return NONE_ERASED;
   return withLog(terminal, async (opened) =>
     findHashKey(opened.config) === undefined
-      ? NONE
+      ? NONE_ERASED
       : erasedAgain(await openErasures(opened).repeat({ now: currentTime() })),
   );
 }
