@@ -32,15 +32,22 @@ export interface CodePool {
 }
 
 export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocument>): CodePool {
-  /** Two draws for one gift try the same codes in the same order, so both get the first free one. */
-  const take = async (candidate: PoolCode, giftId: string, context: CommandContext): Promise<boolean> => {
-    let taken = true;
-    await transact(events, voucherCodeAggregate, candidate.stream, context, (code) => {
-      const assigned = assignVoucherCode(code, giftId);
-      taken = assigned !== undefined;
+  /**
+   * Two draws for one gift try the same codes in the same order, so both get the first free one. The PIN is the
+   * stream's: an import may have changed it since the read model was read.
+   */
+  const take = async (
+    { stream, code }: PoolCode,
+    giftId: string,
+    context: CommandContext,
+  ): Promise<DrawnCode | undefined> => {
+    let isFree = true;
+    const { state } = await transact(events, voucherCodeAggregate, stream, context, (found) => {
+      const assigned = assignVoucherCode(found, giftId);
+      isFree = assigned !== undefined;
       return assigned ?? [];
     });
-    return taken;
+    return isFree && state.status !== 'none' ? { code, pin: state.pin } : undefined;
   };
   return {
     async draw(segmentId, giftId, context) {
@@ -54,8 +61,10 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
           if (await hasPool(codes, segmentId)) break;
           return undefined;
         }
-        for (const candidate of candidates)
-          if (await take(candidate, giftId, context)) return { code: candidate.code, pin: candidate.pin };
+        for (const candidate of candidates) {
+          const taken = await take(candidate, giftId, context);
+          if (taken !== undefined) return taken;
+        }
       }
       throw new Refusal('voucher_not_available');
     },

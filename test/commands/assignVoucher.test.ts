@@ -233,6 +233,18 @@ test('takes the next code where another gift was first, though the model is behi
   assert.equal(events.log.length, before + 2, 'nothing is appended to a code of another gift');
 });
 
+test('gives the PIN that an import has just changed, though the model is behind', async () => {
+  const { events } = installation({ codes: ['A'] });
+  const before = events.log.length;
+  events.given(voucherCodeStream('till', 'A'.padEnd(22, '0')), { type: 'VoucherCodeChanged', data: { pin: 'new' } });
+  const stale = codePool(
+    events,
+    codesOf(events, () => before),
+  );
+  for (const command of ['x', 'x', 'y'])
+    assert.deepEqual(await stale.draw('till', 'one', context(command)), { code: 'A', pin: 'new' });
+});
+
 test('reads on where all codes of a round were taken', async () => {
   const { events } = installation({ codes: ['A'] });
   let upTo = events.log.length;
