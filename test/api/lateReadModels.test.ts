@@ -224,6 +224,14 @@ test('sells what was imported just now to whom, and refuses what was withdrawn, 
   refused(await buying('fresh'), 422, 'Invalid product.');
 });
 
+test('shows a user who was imported just now their account', async () => {
+  hold(...ALL);
+  await service.import({ users: [user('newest')] });
+  const reply = await service.ask('GET', '/api/v2/me', { token: await service.userToken('newest') });
+  assert.equal(reply.status, 200, reply.text);
+  assert.equal(reply.json.data.id, 'newest');
+});
+
 test('says of an unissued gift that it is not paid for, though the read model lacks it', async () => {
   hold(GIFTS);
   const charge = purchaseOf('latte', [{ user_id: 'bob' }, {}], { reference: 'pm_card_slow' });

@@ -59,10 +59,11 @@ export function meRoutes({ accounts }: AccountDeps): Route[] {
       answers: [{ status: 200, description: 'The user.', schema: dataSchema(meSchema), example: { data: meExample } }],
       errors: [],
       async handle(call) {
-        const { id } = userOf(call);
-        // The call's copy of the user may be half a second old, so the account is read again.
-        const user = await accounts.get(accountStream('user', id));
-        if (user?.entry !== 'user') throw new Error('the user of a session is not an account');
+        const own = userOf(call);
+        // The call's copy of the user may be half a second old, so the account is read again. Where the read model is
+        // from before the login, the copy is from the log.
+        const shown = await accounts.get(accountStream('user', own.id));
+        const user = shown?.entry === 'user' && shown.active && shown.credential >= own.credential ? shown : own;
         return { status: 200, body: { data: meEntity(user, isStaffClient(call.principal) ? user.roles : []) } };
       },
     },

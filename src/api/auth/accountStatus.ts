@@ -22,7 +22,11 @@ export interface SessionAccounts {
 export type ReadAccount = (stream: string) => Promise<AccountDocument | undefined>;
 
 export interface Accounts {
-  user(id: string): Promise<UserDocument | undefined>;
+  /**
+   * The session's user as the read model shows them, or as the log has them where the read model may be from before the
+   * login. @throws UnavailableError
+   */
+  userOf(session: Session): Promise<UserDocument | undefined>;
   /**
    * Whether the log has no newer secret or disabling, which the read model may lack. Without the log, the read model
    * decides after a second.
@@ -66,7 +70,11 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
   const clients = freshCache({ max: CACHED, now, look: client });
   const users = freshCache({ max: CACHED, now, look: user });
   return {
-    user,
+    async userOf({ user: id, userCredential }) {
+      if (id === null) return undefined;
+      const shown = await user(id);
+      return mayBeOlder(shown, userCredential) ? userOf(inLog, id) : shown;
+    },
     async isCurrent(document) {
       const stream = accountStream(document.entry, document.id);
       const logged = await within(inLog(stream), LOG_MS, () => undefined).catch((error: unknown) => {
@@ -147,6 +155,13 @@ function isAlike<A extends UserDocument | ClientDocument>(found: A | undefined, 
 }
 
 /**
+ * Whether the read model's version of a session's account may be from before the login. A login needs an active
+ * account, so that an inactive one may have been active again by then.
+ */
+const mayBeOlder = (account: ClientDocument | UserDocument | undefined, credential: number | null): boolean =>
+  account === undefined || !account.active || account.credential < (credential ?? 0);
+
+/**
  * Account of a session. A version from before the session's login, remembered or in the read model, says nothing about
  * the session, so the log is read.
  */
@@ -156,9 +171,8 @@ async function looked<A extends ClientDocument | UserDocument>(
   credential: number | null,
   inLog: (id: string) => Promise<A | undefined>,
 ): Promise<A | undefined> {
-  const isOlder = (account: A | undefined): boolean => account === undefined || account.credential < (credential ?? 0);
   const fresh = cache.peek(id)?.value;
-  if (!isOlder(fresh)) return fresh;
+  if (!mayBeOlder(fresh, credential)) return fresh;
   const shown = await cache.load(id);
-  return isOlder(shown) ? inLog(id) : shown;
+  return mayBeOlder(shown, credential) ? inLog(id) : shown;
 }

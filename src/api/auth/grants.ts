@@ -42,7 +42,7 @@ export function grants(deps: {
   const { authenticator, accounts, clients, passwords, hashes, sessions, throttle, hash, subjects } = deps;
   const refreshOf = async (client: ClientDocument, refreshToken: string): Promise<TokenPair> => {
     const pair = await sessions.refresh(refreshToken, client.id, async (session) => {
-      const user = session.user === null ? undefined : await accounts.user(session.user);
+      const user = await accounts.userOf(session);
       if (user === undefined || sessionAccounts(session, client, user) === undefined || !mayLogIn(client, user.id))
         return false;
       return accounts.isCurrent(user);

@@ -701,6 +701,28 @@ for (const [what, id, before] of [
   });
 }
 
+for (const [what, before] of [
+  ['a new user', undefined],
+  ['a user with a new password', { password_hash: await hashPassword('the old one') }],
+  ['a user who is active again', { active: false }],
+] as const) {
+  test(`refreshes the login of ${what}, though the read model is behind the log`, async ({ here, accounts, log }) => {
+    for (const [stream, document] of accounts.documents)
+      if (before === undefined || stream !== 'user-ada') log.given(stream, addedAs(document));
+    const { entry: _entry, credential: _credential, ...data } = accounts.documents.get('user-ada') as UserDocument;
+    if (before !== undefined) {
+      log.given('user-ada', { type: 'UserAdded', data: { ...data, ...before } });
+      log.given('user-ada', { type: 'UserChanged', data });
+      accounts.change('user-ada', before);
+    } else accounts.documents.delete('user-ada');
+    accounts.reached = async () => false;
+    const login = await here.login();
+    assert.is(login.status, 200);
+    assert.is(await here.opens(login.body.access_token), 200);
+    assert.is((await here.refresh(login.body.refresh_token)).status, 200);
+  });
+}
+
 test('refuses wrong passwords and unknown names though the read model is behind the log', async ({
   here,
   accounts,
