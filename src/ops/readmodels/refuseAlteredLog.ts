@@ -3,7 +3,7 @@
  * what was signed.
  */
 import { MaintenanceRefusedError } from '../../runtime/readmodels/index.js';
-import { type SignedLog, verifyLog } from '../evidence/index.js';
+import { EvidenceError, type SignedLog, verifyLog } from '../evidence/index.js';
 
 export class AlteredLogRefusedError extends MaintenanceRefusedError {
   override readonly name = 'AlteredLogRefusedError';
@@ -17,7 +17,12 @@ export async function refuseAlteredLog(
   log: SignedLog,
   options: { readonly signal?: AbortSignal; readonly onProgress?: (events: number) => void } = {},
 ): Promise<void> {
-  const { fault } = await verifyLog(log, options);
+  const { fault } = await verifyLog(log, options).catch((error: unknown) => {
+    // A head in SEAL_DIR is malformed.
+    throw error instanceof EvidenceError
+      ? new AlteredLogRefusedError(`the log can't be held against what was signed: ${error.message}`)
+      : error;
+  });
   if (fault === undefined || fault.what === 'corrupted tiles') return;
   throw new AlteredLogRefusedError(
     `the log is not what was signed, and would be carried into the read model: ${fault.message}`,

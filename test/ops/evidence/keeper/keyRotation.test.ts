@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { verifiersOf } from '../../../../src/ops/evidence/heads/signedHeads.js';
@@ -75,6 +77,17 @@ test('may be repaired and rebuilt from once a head of the new key covers the oth
   await log.fill(3);
   await log.keepUntilSigned({ keys: [...KEYS, NEW] });
   assert.is(await refused(), false);
+});
+
+test('may not be repaired nor rebuilt from where the published head was altered, and says why', async ({ log }) => {
+  writeFileSync(join(log.folder.path, 'checkpoint'), 'altered');
+  try {
+    await refuseAlteredLog({ stored: log.events, folder: log.folder, keys: KEYS });
+    assert.unreachable();
+  } catch (error) {
+    assert.instance(error, AlteredLogRefusedError);
+    assert.match((error as Error).message, /the head that was published last is not a signed head/);
+  }
 });
 
 test('finds an invalid signature of a known key, also where a later head covers it', async ({ log }) => {
