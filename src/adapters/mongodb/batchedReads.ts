@@ -1,5 +1,6 @@
 /** Look-ups of one turn, or made while others run, share a request. */
 import { tickBatcher } from '../../lib/async/tickBatcher.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import type { Connection } from './connection.js';
 import type { MongoDocument } from './layout.js';
 
@@ -11,7 +12,12 @@ const UNDER_WAY = 2;
 /** Most look-ups of a request: its answer is parsed in one turn of the event loop. */
 const MOST = 100;
 
+/** Milliseconds after which a failed request was one to a silent server. */
+const SILENT_MS = 1_000;
+
 interface Requested {
+  /** Look-ups are numbered in the order of their calls. */
+  readonly number: number;
   readonly collection: string;
   readonly id: string;
   readonly resolve: (document: MongoDocument | undefined) => void;
@@ -23,15 +29,25 @@ interface Line {
   underWay: number;
 }
 
-export function batchedReads(connection: Pick<Connection, 'read'>): LookUp {
+/**
+ * A look-up that waited for all the time of a request to a silent server fails with it: else the last of many would wait
+ * for the deadlines of all requests before its own.
+ */
+export function batchedReads(connection: Pick<Connection, 'read'>, silentMs = SILENT_MS): LookUp {
   const lines = new Map<string, Line>();
+  let last = 0;
 
-  async function send(collection: string, requested: readonly Requested[]): Promise<void> {
+  async function send(collection: string, { waiting }: Line): Promise<void> {
+    const requested = waiting.splice(0, MOST);
+    const [since, lastBefore] = [performance.now(), last];
     try {
       const found = await read(collection, [...new Set(requested.map(({ id }) => id))]);
       for (const { id, resolve } of requested) resolve(found.get(id));
     } catch (error) {
       for (const { reject } of requested) reject(error);
+      if (!(error instanceof UnavailableError) || performance.now() - since < silentMs) return;
+      const later = waiting.findIndex(({ number }) => number > lastBefore);
+      for (const { reject } of waiting.splice(0, later < 0 ? waiting.length : later)) reject(error);
     }
   }
 
@@ -47,7 +63,7 @@ export function batchedReads(connection: Pick<Connection, 'read'>): LookUp {
   function advance(collection: string, line: Line): void {
     while (line.waiting.length > 0 && line.underWay < UNDER_WAY) {
       line.underWay += 1;
-      void send(collection, line.waiting.splice(0, MOST)).then(() => {
+      void send(collection, line).then(() => {
         line.underWay -= 1;
         advance(collection, line);
       });
@@ -65,5 +81,6 @@ export function batchedReads(connection: Pick<Connection, 'read'>): LookUp {
     return undefined;
   });
 
-  return (collection, id) => new Promise((resolve, reject) => void batch.add({ collection, id, resolve, reject }));
+  return (collection, id) =>
+    new Promise((resolve, reject) => void batch.add({ number: ++last, collection, id, resolve, reject }));
 }

@@ -5,11 +5,12 @@ import type { MongoDocument } from '../../../src/adapters/mongodb/layout.js';
 import type { Database, Connection } from '../../../src/adapters/mongodb/connection.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { failureOf } from '../../support/engines/eventStoreEvents.js';
+import { FOR_EVER_MS } from '../../support/assertions/until.js';
 
 const test = suite('MongoDB: look-ups by id, gathered');
 
 /** A server that holds `documents`, and answers on demand. */
-function server(documents: Readonly<Record<string, object>>) {
+function server(documents: Readonly<Record<string, object>>, silentMs?: number) {
   const requests: { collection: string; ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] =
     [];
   const answered = async (collection: string, ids: readonly string[]): Promise<MongoDocument[]> =>
@@ -23,7 +24,7 @@ function server(documents: Readonly<Record<string, object>>) {
     find: ({ _id: { $in } }: { _id: { $in: readonly string[] } }) => ({ toArray: async () => answered(name, $in) }),
   });
   const connection: Pick<Connection, 'read'> = { read: async (work) => work({ collection } as Database) };
-  return { lookUp: batchedReads(connection), requests };
+  return { lookUp: batchedReads(connection, silentMs), requests };
 }
 
 const turn = async (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
@@ -92,6 +93,32 @@ test('fails those who share a failed request, and goes on with the next', async 
   await turn();
   requests[1]?.answer();
   assert.is((await again)?._id, 'a');
+});
+
+test('fails those who waited for all the time of a request to a silent server, and no others', async () => {
+  for (const silent of [true, false]) {
+    const { lookUp, requests } = server({}, silent ? 0 : FOR_EVER_MS);
+    const many = Array.from({ length: 250 }, async (_, n) => lookUp('c', String(n)));
+    const outcomes = Promise.allSettled(many);
+    await turn();
+    const later = lookUp('c', 'later');
+    await turn();
+    assert.is(requests.length, 2);
+    for (const { fail } of requests) fail(new UnavailableError('no answer within 5000 ms'));
+    await turn();
+    for (const { answer } of requests) answer();
+    assert.is(await later, undefined);
+    const failed = (await outcomes).filter(({ status }) => status === 'rejected');
+    assert.is(failed.length, silent ? 250 : 200);
+    assert.is(requests.length, 3);
+  }
+  const { lookUp, requests } = server({}, 0);
+  const outcomes = Promise.allSettled(Array.from({ length: 250 }, async (_, n) => lookUp('c', String(n))));
+  await turn();
+  for (const { fail } of requests) fail(new TypeError('a fault of these requests'));
+  await turn();
+  for (const { answer } of requests) answer();
+  assert.is((await outcomes).filter(({ status }) => status === 'rejected').length, 200);
 });
 
 test.run();
