@@ -46,10 +46,17 @@ export function receiverLookups({
   };
 }
 
-/** The log decides that a method is unknown: a purchase by one that was imported just now was accepted by the log. */
+/**
+ * The log decides where the read model lacks the method, or shows one that the buyer could not have paid with: the
+ * purchase was accepted by the log then, and an import may have changed how it is charged.
+ */
 export function paymentMethodLookup(deps: Parameters<typeof accountAtLogEnd>[0]): Lookups['paymentMethod'] {
-  return async (reference) => {
-    const found = await accountAtLogEnd(deps, `paymentMethod-${reference}`, () => true);
+  return async (reference, buyerId) => {
+    const found = await accountAtLogEnd(
+      deps,
+      `paymentMethod-${reference}`,
+      (shown) => shown.entry === 'paymentMethod' && shown.active && shown.users.includes(buyerId),
+    );
     return found?.entry === 'paymentMethod' ? found : undefined;
   };
 }

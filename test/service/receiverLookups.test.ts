@@ -61,9 +61,25 @@ test('a payment method that the read model lacks is looked for in the log', asyn
     events: { read: async (stream) => (stream === 'paymentMethod-pm' ? [added_] : []) },
     accounts: { get: async () => undefined },
   });
-  const { kind, prepaid } = (await lookup('pm')) ?? {};
+  const { kind, prepaid } = (await lookup('pm', 'ada')) ?? {};
   assert.deepEqual([kind, prepaid], ['wallet', true]);
-  assert.equal(await lookup('other'), undefined);
+  assert.equal(await lookup('other', 'ada'), undefined);
+});
+
+test('a payment method that the read model shows as of before the purchase is looked for in the log', async () => {
+  const method = { reference: 'pm', kind: 'card', prepaid: false, customer: 'cus_new', active: true, users: ['ada'] };
+  const shown = { ...method, entry: 'paymentMethod', customer: 'cus_old' } as const;
+  for (const [before, expected] of [
+    [{ ...shown, active: false }, 'cus_new'],
+    [{ ...shown, users: ['bob'] }, 'cus_new'],
+    [shown, 'cus_old'],
+  ] as const) {
+    const lookup = paymentMethodLookup({
+      events: { read: async () => [{ ...added('paymentMethod-pm', method), type: 'PaymentMethodAdded' }] },
+      accounts: { get: async () => before as AccountDocument },
+    });
+    assert.equal((await lookup('pm', 'ada'))?.customer, expected);
+  }
 });
 
 test.run();

@@ -45,6 +45,7 @@ export interface ChargeDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' |
   /** @throws UnavailableError */
   readonly paymentMethod: (
     reference: string,
+    buyerId: string,
   ) => Promise<Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'> | undefined>;
 }
 
@@ -169,7 +170,7 @@ const UNISSUED_MS = 1_000;
 type Method = Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>;
 
 async function methodOf({ paymentMethod }: ChargeDeps, { purchase }: MadePurchase): Promise<Method> {
-  const method = await paymentMethod(purchase.payment_reference);
+  const method = await paymentMethod(purchase.payment_reference, purchase.buyer_id);
   if (method === undefined) throw new Error('the payment method is unknown');
   return method;
 }

@@ -56,8 +56,8 @@ test('asks no worker once the lease has been lost while the payment method was r
   const mayAct = (): void => {
     if (!held) throw new NotOursError('passed on');
   };
-  const lookUp: ChargeDeps['paymentMethod'] = async (reference) => {
-    const method = await paymentMethod(reference);
+  const lookUp: ChargeDeps['paymentMethod'] = async (...named) => {
+    const method = await paymentMethod(...named);
     held = false;
     return method;
   };
@@ -248,10 +248,10 @@ test('leaves the charge to the process that started it at the same moment, and s
 }) => {
   const purchase = await bought(log);
   const started_at = hoursAgo(0.1);
-  const method: ChargeDeps['paymentMethod'] = async (reference) => {
+  const method: ChargeDeps['paymentMethod'] = async (...named) => {
     if ((await log.types(purchase.stream)).length === 1)
       await log.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD }, started_at);
-    return paymentMethod(reference);
+    return paymentMethod(...named);
   };
   await purchase.charge(true, { paymentMethod: method });
   assert.equal((await log.types(purchase.stream)).slice(1), ['ChargeStarted', 'PaymentCharged']);

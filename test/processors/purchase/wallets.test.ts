@@ -79,8 +79,8 @@ test('asks the same payer again after an import changed the payment method', asy
   const bought = await Promise.all(Object.keys(become).map((reference) => installation.buy([{}], { reference })));
   // All are asked for before any method changes.
   let looked = 0;
-  const paymentMethod: TestInstallation['deps']['paymentMethod'] = async (reference) => {
-    const method = await installation.deps.paymentMethod(reference);
+  const paymentMethod: TestInstallation['deps']['paymentMethod'] = async (...named) => {
+    const method = await installation.deps.paymentMethod(...named);
     looked++;
     await installation.until(async () => looked >= bought.length);
     return method;
