@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
+import { randomUUID } from 'node:crypto';
 import { giftStream } from '../../src/domain/gift/events.js';
 import { giftsProjection } from '../../src/projections/gifts.js';
 import { buyOne, notificationOver, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';
@@ -18,6 +19,7 @@ let held: HeldCollection[];
 
 const GIFTS = 0;
 const TRANSACTIONS = 1;
+const CATALOGUE = 3;
 const ALL = [GIFTS, TRANSACTIONS, 2, 3, 4];
 
 test.before.each(async () => {
@@ -91,6 +93,26 @@ test('a gift with a voucher names it, though the read model has the gift of befo
   assert.equal((await write(`${gift}/voucher/claimed`, 'ann', 'v2')).status, 200);
   const { data, embedded } = (await write(`${gift}/voucher`, 'ann', 'v1')).json;
   assert.equal(data.voucher_id, embedded.vouchers[0].id);
+});
+
+test('shows a voucher of a segment that only the log knows yet, as one that another process gave', async () => {
+  const gift = await buyOne(service);
+  await issued(gift);
+  hold(CATALOGUE);
+  await service.import({ segments: [{ id: 'seg-late', name: 'Late', voucherType: 'qr', expiry: 30 }] });
+  const expires_at = '2099-01-01T23:59:59.999Z';
+  const data = { voucher_id: 'v-late', segment_id: 'seg-late', code: 'LATE', pin: null, expires_at };
+  const metadata = { commandId: 'late', correlationId: 'late', by: { user: 'ann' } };
+  const at = new Date().toISOString();
+  const assigned = { id: randomUUID(), type: 'VoucherAssigned', data, at, metadata };
+  await service.events.append(giftStream(gift), [assigned], 'any');
+  for (const shown of [
+    await look(`${gift}/voucher/claimed`, 'ann'),
+    await write(`${gift}/voucher/claimed`, 'ann', 'v'),
+  ]) {
+    assert.equal(shown.status, 200, shown.text);
+    assert.deepEqual([shown.json.segment.name, shown.json.data[0].value], ['Late', 'LATE']);
+  }
 });
 
 test('does not show a paid gift as pending while the read model has an older purchase', async () => {

@@ -4,11 +4,13 @@ import type { PurchaseDeps } from '../../commands/purchaseGifts.js';
 import type { Shortcodes } from '../../domain/giftIds.js';
 import type { RefundedMoney } from '../../domain/purchase/status.js';
 import type { UserDocument } from '../../projections/accounts.js';
+import type { PolledCatalogueView } from '../../projections/catalogue/view.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import type { Viewer } from '../../entities/gifts.js';
 import type { GiftModels } from '../../entities/joinedGift.js';
 
 export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
+  readonly catalogue: PolledCatalogueView;
   readonly reversals: ReadModel<RefundedMoney>;
   readonly byUser: ReadModel<object>;
   readonly questions: PaymentQuestions;

@@ -6,7 +6,7 @@ import { assignGiftVoucher } from '../../commands/assignVoucher.js';
 import { type Transacted, upToOwn } from '../../commands/transact.js';
 import { type LoadedGift, hasRun, loadGift } from '../../commands/loadGift.js';
 import { refuseUnlessMayHaveVoucher } from '../../domain/gift/decisions.js';
-import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
+import type { Segment } from '../../domain/catalogue.js';
 import { type VoucherDocument, voucherIn } from '../../projections/gifts.js';
 import { segmentEntity } from '../../entities/catalogue.js';
 import { segmentExample, segmentSchema } from '../catalogue/schemas.js';
@@ -65,11 +65,16 @@ const V2_BODY: Schema = {
   properties: { segmentId: SEGMENT_ID },
 };
 
-function shownV2(giftId: string, voucher: VoucherDocument, catalogue: Catalogue): object {
-  const segment = catalogue.segments.get(voucher.segment_id);
-  if (segment === undefined)
-    throw new Error(`a voucher names segment ${voucher.segment_id}, which the catalogue does not know`);
-  return voucherV2(giftId, voucher, segment);
+/** The voucher's segment. Where another process gave the voucher, only the log may know the segment yet. */
+async function segmentOf(
+  { catalogue }: Pick<GiftRouteDeps, 'catalogue'>,
+  { segment_id }: VoucherDocument,
+): Promise<Segment> {
+  const known = (): Segment | undefined => catalogue.current().segments.get(segment_id);
+  if (known() === undefined) await catalogue.readOn();
+  const segment = known();
+  if (segment === undefined) throw new Error(`a voucher names segment ${segment_id}, which was never imported`);
+  return segment;
 }
 
 export function voucherRoutes(deps: GiftRouteDeps): Route[] {
@@ -157,7 +162,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
           const assigned = await assign(early, loaded, 'V2', body['segmentId']);
           return {
             status: 200,
-            body: shownV2(loaded.giftId, assigned.voucher, deps.catalogue.current()),
+            body: voucherV2(loaded.giftId, assigned.voucher, await segmentOf(deps, assigned.voucher)),
             ...outcome(assigned),
           };
         };
@@ -181,7 +186,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
         return async () => {
           const voucher = voucherIn(loaded.found.history);
           if (voucher === undefined) throw new HttpError('voucher_not_found');
-          return { status: 200, body: shownV2(loaded.giftId, voucher, deps.catalogue.current()) };
+          return { status: 200, body: voucherV2(loaded.giftId, voucher, await segmentOf(deps, voucher)) };
         };
       },
     },
@@ -229,8 +234,8 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
           embedded.add('vouchers', assigned.voucher.id, () => voucherV1(giftId, assigned.voucher));
           if (embeds.includes('voucher.segment')) {
             embedded.request('segments');
-            const segment = deps.catalogue.current().segments.get(assigned.voucher.segment_id);
-            if (segment !== undefined) embedded.add('segments', segment.id, () => segmentEntity(segment));
+            const segment = await segmentOf(deps, assigned.voucher);
+            embedded.add('segments', segment.id, () => segmentEntity(segment));
           }
           return { status: 200, body: { data, embedded: embedded.result() }, ...outcome(assigned) };
         };
