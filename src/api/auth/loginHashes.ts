@@ -15,6 +15,8 @@ const LIFE_MS = 90 * 86_400_000;
 interface LoginHash {
   /** Keyed hash of the user's id and imported hash. */
   readonly of: string;
+  /** Id of the user, by which an erasure finds the record: the username may be another user's by then. */
+  readonly user: string;
   readonly hash: string;
 }
 
@@ -35,7 +37,7 @@ export function loginHashes(records: Records, hash: KeyedHash, now: () => number
     },
     async renew(usernameHash, user, checked, password) {
       if (costOf(checked) === PRESENT_COST) return;
-      const renewed: LoginHash = { of: ofUser(user), hash: await hashPassword(password) };
+      const renewed: LoginHash = { of: ofUser(user), user: user.id, hash: await hashPassword(password) };
       await records.put(LOGIN_HASHES + usernameHash, renewed, { expiresAt: now() + LIFE_MS });
     },
   };

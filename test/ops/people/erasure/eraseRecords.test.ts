@@ -1,6 +1,7 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { loginHashes } from '../../../../src/api/auth/loginHashes.js';
 import { throttle } from '../../../../src/api/auth/throttle.js';
 import { type StoredAnswer, takeKey } from '../../../../src/api/pipeline/idempotency.js';
 import { keyedHash } from '../../../../src/domain/keyedHash.js';
@@ -12,6 +13,7 @@ import { openLedger } from '../../../../src/providers/notifications/ledger.js';
 import { smsLimits } from '../../../../src/providers/notifications/smsLimits.js';
 import { placeOrder } from '../../../../src/runtime/readmodels/maintenance/repairOrders.js';
 import { memoryRecords } from '../../../support/engines/memoryRecords.js';
+import { aUser } from '../../../api/auth/support.js';
 
 const test = suite('erase records');
 
@@ -111,6 +113,17 @@ test('removes all that records hold of a person, and nothing of another', async 
     assert.is((await keys(both, 'repair/')).length, 2, 'orders for the other stay');
     assert.match(text, BOB.numbers[0]);
   }
+});
+
+test('removes the newer hash of a password also under a name that another user has by now', async () => {
+  const records = memoryRecords(Date.now);
+  const hashes = loginHashes(records, hash, Date.now);
+  for (const id of [ADA.userId, BOB.userId]) {
+    const user = aUser(id, 'a hash of another cost');
+    await hashes.renew(hash('username', `former-${id}`), user, user.password_hash, 'a password');
+  }
+  await eraseRecordsOf({ records, hash }, ADA);
+  assert.equal(await keys(records, LOGIN_HASHES), [LOGIN_HASHES + hash('username', `former-${BOB.userId}`)]);
 });
 
 test('keeps an answer without its body, and a claim without its number', async () => {
