@@ -27,10 +27,11 @@ const DESCRIBED = {
  */
 export function revalidated(routes: readonly Route[], deps: Representation): Route[] {
   const tagOf = tagger(deps);
+  /** @param found the state in which an entity was found, which its handler shows */
   const conditional =
-    (handler: Handler): Handler =>
+    (handler: Handler, found?: Catalogue): Handler =>
     async (call) => {
-      const state = deps.catalogue.current();
+      const state = found ?? deps.catalogue.current();
       const tag = await tagOf(state, call);
       const condition = call.header('if-none-match');
       if (condition !== undefined && names(condition, tag)) return notModified(tag);
@@ -46,7 +47,15 @@ export function revalidated(routes: readonly Route[], deps: Representation): Rou
     ];
     if (route.open === undefined) return { ...route, answers, compressed: true, handle: conditional(route.handle) };
     const { open } = route;
-    return { ...route, answers, compressed: true, open: async (call) => conditional(await open(call)) };
+    return {
+      ...route,
+      answers,
+      compressed: true,
+      async open(call) {
+        const found = deps.catalogue.current();
+        return conditional(await open(call), found);
+      },
+    };
   });
 }
 

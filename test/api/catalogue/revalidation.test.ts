@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { brandRoutes } from '../../../src/api/catalogue/brands.js';
+import { productRoutes } from '../../../src/api/catalogue/products.js';
 import { revalidated } from '../../../src/api/catalogue/revalidation.js';
 import type { Call, Route } from '../../../src/api/pipeline/route.js';
 import type { Principal } from '../../../src/api/pipeline/principal.js';
@@ -90,17 +91,11 @@ test('answers anew after an import', async () => {
   assert.notEqual(tagOf(fresh), tag);
 });
 
+const callOf = (path: string, principal: Principal, condition?: string): Call =>
+  ({ params: {}, query: {}, embeds: [], principal, path, rawQuery: '', header: () => condition }) as unknown as Call;
+
 const answered = async (route: Route | undefined, principal: Principal, condition?: string) => {
-  const call = {
-    params: {},
-    query: {},
-    embeds: [],
-    principal,
-    path: '/api/v2/brands',
-    rawQuery: '',
-    header: () => condition,
-  } as unknown as Call;
-  const answer = await route?.handle?.(call);
+  const answer = await route?.handle?.(callOf('/api/v2/brands', principal, condition));
   return { status: answer?.status, tag: answer?.headers?.['ETag'] };
 };
 
@@ -135,6 +130,23 @@ test('gives no tag where the catalogue changes while the answer is made', async 
     version: '1',
   });
   assert.deepEqual(await answered(route, asUser('ben'), '*'), { status: 200, tag: undefined });
+});
+
+test('gives no tag where the catalogue changes after the entity was found', async () => {
+  const states = [await catalogueWith(100), await catalogueWith(101)];
+  const view = { current: () => states[0] ?? assert.fail(), close: async () => undefined };
+  const routes = revalidated(productRoutes({ catalogue: view }), {
+    catalogue: view,
+    publicUrl: 'http://x',
+    version: '1',
+  });
+  const call = { ...callOf('/api/v2/products/tea', asUser('ben')), params: { id: 'tea' } };
+  const handler = await routes.find(({ open }) => open !== undefined)?.open?.(call);
+  states.shift();
+  const answer = await handler?.(call);
+  const body = answer?.body as { readonly data: { readonly sale_price: number } } | undefined;
+  assert.equal(body?.data.sale_price, 100);
+  assert.equal(answer?.headers?.['ETag'], undefined);
 });
 
 test.run();
