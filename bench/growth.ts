@@ -12,7 +12,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { format, resolveConfig } from 'prettier';
-import { GIFT } from './support/command.js';
+import { GIFT, startCommand } from './support/command.js';
 import { buyer, historyOf, lookUpOf, purchaseOf, redemptionOf, tills, tokensOf } from './support/data.js';
 import { load, type LoadRequest } from './support/load.js';
 import { plot } from './support/plot.js';
@@ -34,6 +34,7 @@ const SAMPLE = 40_000;
 const STARTS = 3;
 const CONNECTIONS = 32;
 const PAGE = 20;
+const STATUS_MS = 1_000;
 /** What follows requests is done once the process takes less of a core than this for so long. */
 const SETTLED = { share: 0.12, ms: 500 };
 
@@ -78,10 +79,19 @@ async function settled({ cpuSeconds }: Server): Promise<void> {
   }
 }
 
+/** Whether each read model is in use and shows all events: those that nobody waits for are built last. */
+async function isFolded(dir: string): Promise<boolean> {
+  const { lines } = await startCommand(dir, ['projections', 'status', '--json']).ended;
+  return lines
+    .filter(({ kind }) => kind === 'projection')
+    .every(({ in_use, lag_events }) => in_use === true && lag_events === 0);
+}
+
 async function open(size: number): Promise<Size> {
   const { dir, events, gifts } = historyOf(Math.round(size / EVENTS_A_GIFT), { fresh: true, sample: SAMPLE });
   const began = performance.now();
   const first = await startService(dir);
+  while (!(await isFolded(dir))) await wait(STATUS_MS);
   await settled(first);
   const firstStartS = (performance.now() - began - SETTLED.ms) / 1_000;
   await first.stop();
