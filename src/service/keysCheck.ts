@@ -35,13 +35,16 @@ type Closed = UnknownMasterKeyError | AlteredDataError;
 /**
  * Refuses a HASH_KEY under which none of the log's first usernames and voucher codes is found. Refuses a key store that
  * has none of the usernames, and a MASTER_KEY that opens none. Any keys fit a log without usernames and voucher codes.
- * In a log that was restored without its lost keys, only later events count.
+ * In a log that was restored without its lost keys, only later events count; its key store has no rows from before that
+ * MASTER_KEY can't open.
  * @param findKey returns `undefined` where no key is set or stored. It is called only once the log has shown a username
  * or voucher code, since a process that creates both makes the key first
  * @throws EngineError naming HASH_KEY, KEYS_URL or MASTER_KEY; UnavailableError
  */
 export async function refuseUnlessKeysFit(log: CheckedLog, findKey: () => Buffer | undefined): Promise<void> {
-  const { fits, probed, usernames, rows, opened, closed } = await probe(log, findKey);
+  const restored = await restoredWithoutKey(log);
+  if (restored !== undefined) await refuseRowsOfLostKey(log, restored);
+  const { fits, probed, usernames, rows, opened, closed } = await probe(log, restored, findKey);
   if (usernames > 0 && rows === 0)
     throw new EngineError(
       'KEYS_URL',
@@ -79,9 +82,9 @@ interface Probed {
 }
 
 /** Reads usernames and voucher codes until a key fits and a row is opened, or enough of them were read. */
-async function probe(log: CheckedLog, findKey: () => Buffer | undefined): Promise<Probed> {
+async function probe(log: CheckedLog, after: Position | undefined, findKey: () => Buffer | undefined): Promise<Probed> {
   let found: Probed = { fits: false, probed: 0, usernames: 0, rows: 0, opened: 0 };
-  for await (const { fits, row } of probes(log, await restoredWithoutKey(log))) {
+  for await (const { fits, row } of probes(log, after)) {
     const key = findKey();
     found = {
       fits: found.fits || (key !== undefined && fits(keyedHash(key))),
@@ -143,6 +146,27 @@ async function namesIn(
   const names = new Map<string, string | Closed>();
   for (const id of ids) for (const [known, name] of await namesIn(subjects, [id])) names.set(known, name);
   return names;
+}
+
+/**
+ * Refuses a key store with the old rows of a log that was restored without its keys, where MASTER_KEY opens none: read
+ * models would wait for that key for ever.
+ * @throws EngineError naming KEYS_URL; UnavailableError
+ */
+async function refuseRowsOfLostKey({ events, subjects }: CheckedLog, restored: Position): Promise<void> {
+  for await (const batch of events.readAll(undefined, { types: ['UsernameTaken'] }, { batchSize: MOST_STREAMS })) {
+    const ids = batch.events.flatMap(({ position, stream }) => (position < restored ? [idOf(stream)] : []));
+    const names = [...(await namesIn(subjects, ids)).values()];
+    const closed = names.find((name) => name instanceof UnknownMasterKeyError);
+    if (closed !== undefined && !names.some((name) => typeof name === 'string'))
+      throw new EngineError(
+        'KEYS_URL',
+        `the log was restored without its keys, and MASTER_KEY opens no row that the key store has of before: begin with an empty key store (move keys.db out of DATA_DIR, or name another database), or put the installation's ${MASTER_KEY_FILE} back`,
+        closed,
+      );
+    // The first usernames tell; a batch may also only report how far the log was read.
+    if (batch.events.length > 0) return;
+  }
 }
 
 async function restoredWithoutKey({ events }: CheckedLog): Promise<Position | undefined> {

@@ -170,6 +170,20 @@ test('accepts another key for a log that was restored without its own', async ({
     );
 });
 
+test('refuses rows that a lost key wrapped, for a log that was restored without its keys', async ({ log }) => {
+  withUser(log, 'ada', 'ada');
+  log.given('log-restored', { type: 'LogRestored', data: { reason: 'the key is lost', without_key: true } });
+  await refuseUnlessKeysFit(log, () => OTHER);
+  const secret = masterKeys(['n'.repeat(43)]).seal(Buffer.from('ada'), 'id-of-ada');
+  log.keys.rows.set('id-of-ada', { id: 'id-of-ada', lookup: 'of the lost key', secret });
+  await assert.rejects(
+    refuseUnlessKeysFit(log, () => OTHER),
+    /^EngineError: KEYS_URL: the log was restored without its keys, .*move keys\.db out of DATA_DIR/,
+  );
+  log.keys.rows.clear();
+  await refuseUnlessKeysFit(log, () => OTHER);
+});
+
 test('finds a key that another process makes together with the log', async ({ log }) => {
   let made = false;
   const events: CheckedLog['events'] = {
