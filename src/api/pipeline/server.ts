@@ -6,7 +6,7 @@ import { type Cors, corsFor } from './cors.js';
 import { brokenByCaller, CALLER_LEFT, CallerLeftError } from './callerLeft.js';
 import { answerOf, HttpError } from './errors.js';
 import { limitHeaders } from './limitHeaders.js';
-import { allowOf, reportFault } from './respond.js';
+import { allowOf } from './respond.js';
 import type { RequestState } from './requestState.js';
 import { mounted, normalizedPath, otherMethods, type SubjectRouter } from './router.js';
 import { setCommonHeaders } from './send.js';
@@ -40,42 +40,6 @@ export interface ApplicationOptions {
   readonly corsOrigins?: readonly string[];
 }
 
-type Respond = (ctx: Context) => Promise<void>;
-
-/**
- * Koa observes each response from its start, which costs as much as a handler. Here it observes only those that it
- * sends.
- */
-class Application extends Koa {
-  handleRequest(ctx: Context, answer: Respond): Promise<void> {
-    ctx.res.statusCode = 404;
-    return answer(ctx).then(
-      () => (ctx.respond === false ? reportUnsent(ctx) : this.#handleByKoa(ctx, async () => undefined)),
-      (error: unknown) => this.#handleByKoa(ctx, () => Promise.reject(error)),
-    );
-  }
-
-  #handleByKoa(ctx: Context, answered: Respond): Promise<void> {
-    const { handleRequest } = Koa.prototype as unknown as Pick<Application, 'handleRequest'>;
-    const { statusCode } = ctx.res;
-    // It begins with a status of its own.
-    return handleRequest.call(this, ctx, (same) => {
-      ctx.res.statusCode = statusCode;
-      return answered(same);
-    });
-  }
-}
-
-/** Reports the error of a connection that ends before it has taken all of a response that was sent without Koa. */
-function reportUnsent(ctx: Context): void {
-  const { res } = ctx;
-  const { socket } = res;
-  if (res.writableFinished || socket === null) return;
-  const report = reportFault(ctx);
-  socket.once('error', report);
-  res.once('finish', () => socket.off('error', report));
-}
-
 /** Koa application of routers and middlewares; requests that none of them answers get 404 or 405. */
 export function application(
   logger: Logger,
@@ -85,7 +49,7 @@ export function application(
   // The first use of `Response`, in Koa for a streamed body, makes Node load its HTTP client. This happens here and not
   // during a request.
   void globalThis.Response;
-  const app = new Application();
+  const app = new Koa();
   // @koa/router reads the host of each request, which Koa parses again every time. No route depends on the host name.
   Object.defineProperty(app.context, 'host', { value: '' });
   const cors = corsOrigins.length === 0 ? undefined : corsFor(corsOrigins);
