@@ -60,7 +60,7 @@ export interface PlanInput {
   readonly pruneReason?: string | undefined;
 }
 
-/** Order in which arrays are written: referenced entries come first. */
+/** Order in which arrays are written: referenced entries come first, and codes and top-ups before what needs them. */
 const ORDER = [
   'integrations',
   'merchants',
@@ -94,7 +94,27 @@ export async function planImport(input: PlanInput): Promise<ImportPlan> {
     reservations.flatMap(({ taken }) => taken),
   ];
   let unchanged = 0;
+  const codes = async (): Promise<PlannedAppend[]> => {
+    const planned: PlannedAppend[] = [];
+    await inSlices(desired.voucher_codes ?? [], ({ id, value }) => {
+      const stored = log.codes.get(id);
+      const events = addVoucherCode(stored?.state ?? { status: 'none' }, value);
+      if (events.length === 0) unchanged += 1;
+      else
+        planned.push({
+          stream: codeStream(id),
+          expected: stored?.revision ?? 'none',
+          events,
+          changes: events.map((event) => changeOf('voucher_codes', id, event)),
+        });
+    });
+    return planned;
+  };
   for (const array of ORDER) {
+    // An import may be interrupted anywhere. A product without the codes of its vouchers would give out generated ones,
+    // which no till knows; an empty wallet would refuse its buyers.
+    if (array === 'products') phases.push(await codes());
+    if (array === 'payment_methods') phases.push(topUps(input));
     const phase: PlannedAppend[] = [];
     const entries: readonly Desired<object>[] = desired[array] ?? [];
     const stored = storedOf(log, array);
@@ -112,21 +132,7 @@ export async function planImport(input: PlanInput): Promise<ImportPlan> {
     });
     phases.push(phase);
   }
-  phases.push(topUps(input));
-  const codes: PlannedAppend[] = [];
-  await inSlices(desired.voucher_codes ?? [], ({ id, value }) => {
-    const stored = log.codes.get(id);
-    const events = addVoucherCode(stored?.state ?? { status: 'none' }, value);
-    if (events.length === 0) unchanged += 1;
-    else
-      codes.push({
-        stream: codeStream(id),
-        expected: stored?.revision ?? 'none',
-        events,
-        changes: events.map((event) => changeOf('voucher_codes', id, event)),
-      });
-  });
-  phases.push(codes, retired);
+  phases.push(retired);
   return { phases: phases.filter((phase) => phase.length > 0), unchanged, pruned: retired.length };
 }
 

@@ -38,6 +38,8 @@ test('everything is appended, what is referred to first, with its defaults', asy
     'segment-g1 SegmentAdded',
     'brand-b1 BrandAdded',
     'brand-b2 BrandAdded',
+    `${codeStream('CODE-1')} VoucherCodeAdded`,
+    `${codeStream('CODE-2')} VoucherCodeAdded`,
     'product-p1 ProductAdded',
     'product-p2 ProductAdded',
     'store-s1 StoreAdded',
@@ -45,11 +47,9 @@ test('everything is appended, what is referred to first, with its defaults', asy
     'user-u1 UserAdded',
     'user-u2 UserAdded',
     'client-app ClientAdded',
+    'wallet-w1 WalletToppedUp',
     'paymentMethod-card_1 PaymentMethodAdded',
     'paymentMethod-w1 PaymentMethodAdded',
-    'wallet-w1 WalletToppedUp',
-    `${codeStream('CODE-1')} VoucherCodeAdded`,
-    `${codeStream('CODE-2')} VoucherCodeAdded`,
   ]);
   const dataOf = (stream: string): unknown => events.log.find((event) => event.stream === stream)?.data;
   assert.equal(dataOf('brand-b2'), {
@@ -110,6 +110,14 @@ test('everything is appended, what is referred to first, with its defaults', asy
   assert.is(report.position, events.log.at(-1)?.position);
   assert.is(report.changes.length, 17);
   assert.is(report.unchanged, 0);
+});
+
+test('offers no product before the codes of its vouchers, and no wallet before its money', async () => {
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  const types = events.log.map(({ type }) => type);
+  assert.ok(types.lastIndexOf('VoucherCodeAdded') < types.indexOf('ProductAdded'));
+  assert.ok(types.lastIndexOf('WalletToppedUp') < types.indexOf('PaymentMethodAdded'));
 });
 
 test('what an entry says itself stands', async () => {
@@ -224,15 +232,15 @@ test('a changed entry appends only its change', async () => {
   assert.equal(
     events.log.slice(before).map(({ stream, type, data }) => [stream, type, data]),
     [
+      [codeStream('CODE-1'), 'VoucherCodeChanged', { pin: '4321' }],
       ['product-p1', 'ProductChanged', { name: 'Espresso', sale_price: 200 }],
       ['wallet-w1', 'WalletToppedUp', { top_up_id: 't2', amount: 70 }],
-      [codeStream('CODE-1'), 'VoucherCodeChanged', { pin: '4321' }],
     ],
   );
   assert.equal(report.changes, [
+    { action: 'change', array: 'voucher_codes', id: `g1-${testHash('code', 'CODE-1')}`, fields: ['pin'] },
     { action: 'change', array: 'products', id: 'p1', fields: ['name', 'sale_price'] },
     { action: 'add', array: 'top_ups', id: 'w1/t2' },
-    { action: 'change', array: 'voucher_codes', id: `g1-${testHash('code', 'CODE-1')}`, fields: ['pin'] },
   ]);
 });
 
