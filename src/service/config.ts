@@ -46,7 +46,7 @@ const MOST_PROCESSES = 64;
 
 const processCount: Kind<number> = (text, fault) =>
   text === 'auto'
-    ? availableParallelism()
+    ? Math.min(availableParallelism(), MOST_PROCESSES)
     : wholeNumber(1, MOST_PROCESSES)(text, (problem) => fault(`must be auto, or ${problem.replace(/^must be /, '')}`));
 
 const cidrs: Kind<readonly string[]> = (text, fault) => {
@@ -169,7 +169,7 @@ const SETTINGS = {
     'PROCESSES',
     processCount,
     1,
-    'how many processes with these roles serve behind the same ports ([which use all processors](deployment.md#several-processes-behind-one-port)); `auto`: as many as there are processors',
+    'how many processes with these roles serve behind the same ports ([which use all processors](deployment.md#several-processes-behind-one-port)); `auto`: as many as there are processors, at most 64',
   ),
   port: setting('PORT', wholeNumber(0, 65_535), 3000, 'port of the API; 0: any free one'),
   host: setting('HOST', anyText, '127.0.0.1', 'address that the process listens on'),
