@@ -62,7 +62,7 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
   try {
     const hash = keyedHash(await log.hashKey());
     const report = await importCatalogue(
-      { events: log.events, hash, subjects: log.subjects, now: currentTime },
+      { events: log.events, hash, subjects: log.subjects, erasedUsers: log.erasedUsers, now: currentTime },
       parsed,
       {
         by: commandLineCaller(),

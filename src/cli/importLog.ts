@@ -8,6 +8,7 @@ import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey, loadKeys } from '../service/keys.js';
 import { temporaryFolder } from '../lib/files/folders.js';
 import type { Subjects } from '../runtime/personal/index.js';
+import { openErasures } from '../ops/people/index.js';
 import { hasEventLog } from './dataFolder.js';
 import { joinClock } from './engines.js';
 import { type Terminal, writeLines } from './terminal.js';
@@ -17,6 +18,8 @@ export interface ImportLog extends Pick<Log, 'events' | 'subjects'> {
   readonly fresh: boolean;
   /** @throws EngineError where the log was made with another key; UnavailableError */
   hashKey(): Promise<Buffer>;
+  /** Ids of users whose erasure has begun or is done, as the key store has them. @throws UnavailableError */
+  erasedUsers(): Promise<ReadonlySet<string>>;
   close(): Promise<void>;
 }
 
@@ -46,6 +49,14 @@ export async function openImportLog(
       async hashKey() {
         await refuseUnlessKeysFit(log, () => findHashKey(config));
         return dryRun ? (findHashKey(config) ?? randomBytes(32)) : loadKeys(config).hashKey;
+      },
+      async erasedUsers() {
+        const erased = new Set<string>();
+        for await (const { person, ...erasure } of openErasures(log).stored()) {
+          const begun = erasure.due_at === undefined || (erasure.started_at ?? erasure.done_at) !== undefined;
+          if (person.kind === 'user' && begun && erasure.withdrawn_at === undefined) erased.add(person.userId);
+        }
+        return erased;
       },
       async close() {
         await events.close();

@@ -24,6 +24,7 @@ const RESERVED_PREFIXES = /^(?:cli|system|phone):/i;
 
 export interface CheckInput extends ReferenceInput {
   readonly desired: DesiredImport;
+  readonly erasedUsers?: ReadonlySet<string> | undefined;
 }
 
 export async function checkEntries(input: CheckInput, faults: FaultCollector): Promise<void> {
@@ -44,7 +45,8 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
         '.id',
         'must not start with cli:, system: or phone:, by which others than users are named',
       );
-    if (input.log.entries.user.get(id)?.state.status === 'erased')
+    const known = input.log.entries.user.get(id);
+    if (known === undefined ? input.erasedUsers?.has(id) === true : known.state.status === 'erased')
       faults.add('users', index, '.id', 'is that of an erased user: somebody who comes back gets another id');
     if (usernameFaulty)
       faults.add(

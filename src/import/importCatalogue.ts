@@ -33,6 +33,8 @@ export interface ImportDeps {
   readonly events: EventStore;
   readonly hash: KeyedHash;
   readonly subjects: Subjects;
+  /** Ids of users whose erasure the key store holds: a log that was restored to before them may not know them. */
+  readonly erasedUsers?: () => Promise<ReadonlySet<string>>;
   /** The present time (ISO 8601, UTC, milliseconds). */
   readonly now: () => string;
 }
@@ -166,7 +168,8 @@ async function check(
   const proposals = await deps.subjects.propose(names);
   const desired = await underKnownIds(await desiredOf(shaped.file, deps.hash, reservedIds(names, proposals)), log);
   refuseInterrupted(run);
-  await checkEntries({ shaped, desired, log, prune: prune !== undefined }, faults);
+  const erasedUsers = desired.users === undefined ? undefined : await deps.erasedUsers?.();
+  await checkEntries({ shaped, desired, log, erasedUsers, prune: prune !== undefined }, faults);
   const found = faults.all();
   if (found.length > 0) throw new ImportFaultsError(found, run.events);
   const hashes = await secretHashes(desired, log, known, signal);

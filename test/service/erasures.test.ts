@@ -143,6 +143,18 @@ test('repeats from a list an erasure that log and key store do not know', async 
   assert.deepEqual(await bobIn(old), { name: '', last: 'PersonErased' });
 
   const [bob = ''] = listed.out.split('\n');
+  const users = join(made.dir, 'users.json');
+  const gone = { ...(JSON.parse(bob) as object), id: 'C'.repeat(22), person: { kind: 'user', userId: 'newer' } };
+  writeFileSync(list, JSON.stringify(gone));
+  assert.equal((await gift(old, ['people', 'erase-again', list])).code, 0);
+  writeFileSync(
+    users,
+    JSON.stringify({ users: [{ id: 'newer', username: 'newer@x.example', password: 'newer-newer' }] }),
+  );
+  const taken = await gift(old, ['import', users]);
+  assert.equal(taken.code, 1, 'also of a user who came after the backup');
+  assert.match(taken.err, /users\[0\]\.id: is that of an erased user/);
+
   const number = await withPendingPurchase(old);
   const of = (id: string, person: object): string =>
     JSON.stringify({ ...(JSON.parse(bob) as object), id: id.repeat(22), person });
