@@ -1,6 +1,12 @@
 /** Codes of a segment's imported pool; each goes to one gift (docs/api/vouchers.md#voucher-codes). */
 import { Refusal } from '../domain/refusal.js';
-import { assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
+import {
+  assignVoucherCode,
+  voucherCodeAggregate,
+  type VoucherCodeAdded,
+  voucherCodeOfStream,
+  voucherCodeStream,
+} from '../domain/voucherCode.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
 import {
@@ -16,6 +22,7 @@ import { transact } from './transact.js';
 /** Number of free codes read per round. If other draws take all of them, another round follows. */
 const CANDIDATES = 20;
 const ROUNDS = 50;
+const ADDED = 'VoucherCodeAdded' satisfies VoucherCodeAdded['type'];
 
 /** A code drawn for a gift. Both fields are secret. */
 interface DrawnCode {
@@ -49,6 +56,15 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
     });
     return isFree && state.status !== 'none' ? { code, pin: state.pin } : undefined;
   };
+  /** Codes that were imported just now may be in the log only, and a generated code would stay the gift's for good. */
+  const isPooled = async (segmentId: string): Promise<boolean> => {
+    const folded = await codes.folded();
+    if (await hasPool(codes, segmentId)) return true;
+    const filter = { types: [ADDED], streams: [voucherCodeStream(segmentId, '')] };
+    for await (const batch of events.readAll(folded, filter))
+      if (batch.events.some(({ stream }) => voucherCodeOfStream(stream).segment_id === segmentId)) return true;
+    return false;
+  };
   return {
     async draw(segmentId, giftId, context) {
       for (let round = 0; round < ROUNDS; round++) {
@@ -58,7 +74,7 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
         const [own] = await codesOfGift(codes, segmentId, giftId);
         if (own !== undefined) return { code: own.code, pin: own.pin };
         if (candidates.length === 0) {
-          if (await hasPool(codes, segmentId)) break;
+          if (await isPooled(segmentId)) break;
           return undefined;
         }
         for (const candidate of candidates) {

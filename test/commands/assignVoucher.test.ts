@@ -41,6 +41,7 @@ function codesOf(events: MemoryEvents, upTo = (): number => events.log.length): 
     return (gte === undefined || String(value) >= gte) && (lt === undefined || String(value) < lt);
   };
   return {
+    folded: async () => events.log.slice(0, upTo()).at(-1)?.position,
     async find({ where = {}, limit }: { readonly where?: object; readonly limit?: number }) {
       const log = events.log.slice(0, upTo());
       const streams = new Set(log.map(({ stream }) => stream).filter((one) => one.startsWith('voucherCode-')));
@@ -243,6 +244,21 @@ test('gives the PIN that an import has just changed, though the model is behind'
   );
   for (const command of ['x', 'x', 'y'])
     assert.deepEqual(await stale.draw('till', 'one', context(command)), { code: 'A', pin: 'new' });
+});
+
+test('generates no code for a pool that only the log knows yet, and one for a segment with a like id', async () => {
+  const { events } = installation({ codes: ['A'] });
+  const added = events.log.findIndex(({ type }) => type === 'VoucherCodeAdded');
+  const stale = codePool(
+    events,
+    codesOf(events, () => added),
+  );
+  await assert.rejects(stale.draw('till', 'one', context('x')), refusal('voucher_not_available'));
+  events.given(voucherCodeStream('app-2', 'B'.padEnd(22, '0')), {
+    type: 'VoucherCodeAdded',
+    data: { segment_id: 'app-2', code: 'B', pin: null },
+  });
+  assert.equal(await stale.draw('app', 'one', context('y')), undefined);
 });
 
 test('reads on where all codes of a round were taken', async () => {
