@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { buyer, lookUpOf, purchaseOf, redemptionOf } from './support/data.js';
 import { load } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
-import { threadsOf } from './support/threads.js';
+import { settled, threadsOf } from './support/threads.js';
 import type * as Data from './support/data.js';
 import type * as Servers from './support/server.js';
 
@@ -31,8 +31,6 @@ const CONNECTIONS = 64;
 /** Rounds before those that count: the engine compiles the code in them. */
 const WARM_ROUNDS = 1;
 const REST_MS = 20_000;
-/** What follows is done once the process takes less of a core than this for so long. */
-const SETTLED = { share: 0.12, ms: 500 };
 const MOST_MS = 60_000;
 
 const HERE = fileURLToPath(new URL('../..', import.meta.url));
@@ -100,18 +98,9 @@ async function open(root: string): Promise<Side> {
   return { dir, server, threads: () => usedBy(pid), requests };
 }
 
-async function settled({ threads }: Side): Promise<void> {
-  for (const end = performance.now() + MOST_MS; performance.now() < end;) {
-    const [before, began] = [sum(threads()), performance.now()];
-    await wait(SETTLED.ms);
-    if ((sum(threads()) - before) / 1_000 / (performance.now() - began) < SETTLED.share) return;
-  }
-  throw new Error('the service does not come to rest');
-}
-
 /** Microseconds a request, by thread. */
 async function costOf(side: Side, kind: Kind, round: number): Promise<Threads> {
-  await settled(side);
+  await settled(() => sum(side.threads()), MOST_MS);
   const before = side.threads();
   await load({
     url: side.server.url,
@@ -122,7 +111,7 @@ async function costOf(side: Side, kind: Kind, round: number): Promise<Threads> {
     headers: kind === 'look-up' ? {} : { 'Content-Type': 'application/json' },
     expect: kind === 'look-up' ? 200 : 201,
   });
-  await settled(side);
+  await settled(() => sum(side.threads()), MOST_MS);
   return new Map([...side.threads()].map(([thread, used]) => [thread, (used - (before.get(thread) ?? 0)) / AMOUNT]));
 }
 
@@ -139,7 +128,7 @@ for (let round = 0; round < WARM_ROUNDS + ROUNDS; round++)
 
 const rest = new Map<Side, number>();
 for (const side of sides) {
-  await settled(side);
+  await settled(() => sum(side.threads()), MOST_MS);
   const before = sum(side.threads());
   await wait(REST_MS);
   rest.set(side, ((sum(side.threads()) - before) / 1_000 / REST_MS) * 100);

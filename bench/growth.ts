@@ -6,18 +6,19 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { format, resolveConfig } from 'prettier';
 import { GIFT, startCommand } from './support/command.js';
-import { buyer, historyOf, lookUpOf, purchaseOf, redemptionOf, tills, tokensOf } from './support/data.js';
+import { buyer, bytesOf, historyOf, lookUpOf, purchaseOf, redemptionOf, tills, tokensOf } from './support/data.js';
 import { load, type LoadRequest } from './support/load.js';
 import { plot } from './support/plot.js';
 import { median, shown, table, verdict } from './support/report.js';
 import { type Server, startService } from './support/server.js';
+import { SETTLED, settled } from './support/threads.js';
 
 const { values } = parseArgs({
   options: {
@@ -35,9 +36,6 @@ const STARTS = 3;
 const CONNECTIONS = 32;
 const PAGE = 20;
 const STATUS_MS = 1_000;
-/** What follows requests is done once the process takes less of a core than this for so long. */
-const SETTLED = { share: 0.12, ms: 500 };
-
 /** Requests of each kind in a round. */
 const KINDS = {
   'look-up': { method: 'GET', amount: 2_000 },
@@ -71,13 +69,7 @@ interface Size {
   mostMb: number;
 }
 
-async function settled({ cpuSeconds }: Server): Promise<void> {
-  for (;;) {
-    const [before, began] = [cpuSeconds(), performance.now()];
-    await wait(SETTLED.ms);
-    if (((cpuSeconds() - before) * 1_000) / (performance.now() - began) < SETTLED.share) return;
-  }
-}
+const atRest = async ({ cpuSeconds }: Server): Promise<void> => settled(() => cpuSeconds() * 1e6);
 
 /** Whether each read model is in use and shows all events: those that nobody waits for are built last. */
 async function isFolded(dir: string): Promise<boolean> {
@@ -92,7 +84,7 @@ async function open(size: number): Promise<Size> {
   const began = performance.now();
   const first = await startService(dir);
   while (!(await isFolded(dir))) await wait(STATUS_MS);
-  await settled(first);
+  await atRest(first);
   const firstStartS = (performance.now() - began - SETTLED.ms) / 1_000;
   await first.stop();
   const starts: number[] = [];
@@ -139,17 +131,10 @@ async function feedPages(url: string, headers: Record<string, string>): Promise<
   return paths;
 }
 
-function bytesOf(dir: string): number {
-  let bytes = 0;
-  for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true }))
-    if (entry.isFile() && !entry.name.startsWith('bench-')) bytes += statSync(join(entry.parentPath, entry.name)).size;
-  return bytes;
-}
-
 /** Microseconds of processor time a request. */
 async function costOf({ dir, server }: Size, kind: Kind, round: number): Promise<number> {
   const { method, amount } = KINDS[kind];
-  await settled(server);
+  await atRest(server);
   const before = server.cpuSeconds();
   await load({
     url: server.url,
@@ -160,7 +145,7 @@ async function costOf({ dir, server }: Size, kind: Kind, round: number): Promise
     headers: method === 'POST' ? { 'Content-Type': 'application/json' } : {},
     expect: method === 'POST' ? 201 : 200,
   });
-  await settled(server);
+  await atRest(server);
   return ((server.cpuSeconds() - before) * 1e6) / amount;
 }
 

@@ -4,7 +4,7 @@
  * there already is used as it is.
  */
 import { randomBytes } from 'node:crypto';
-import { readdirSync, rmSync, statSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
 import { treeAppender } from '../src/ops/history/treeAppender.js';
@@ -16,6 +16,7 @@ import { hashLeaf } from '../src/ops/evidence/format/merkleTree.js';
 import { TreeBuilder } from '../src/ops/evidence/format/tiles.js';
 import { openLogTree } from '../src/ops/evidence/tree/logTree.js';
 import { tileFolder } from '../src/ops/evidence/tree/tileFolder.js';
+import { bytesOf } from './support/data.js';
 import { onLargeLog } from './support/largeLog.js';
 import { table, verdict } from './support/report.js';
 
@@ -47,7 +48,7 @@ await onLargeLog('tree', async (dir, events) => {
   const head = { size: tree.size, root: tree.root(), position: tree.position ?? '' };
   const signed = await signHead(stored, { keys: KEYS, host: 'bench', append }, head, await lastSignedHead(stored));
   await folder.publish(signed.note, tree.partialTiles());
-  const bytes = sizeOf(join(dir, 'bench-tree')) / tree.size;
+  const bytes = bytesOf(join(dir, 'bench-tree')) / tree.size;
 
   const verifying = performance.now();
   const thread = openLeafThread(rules);
@@ -89,11 +90,4 @@ function hashed(events: number): number {
 
 function seconds(start: number): number {
   return (performance.now() - start) / 1e3;
-}
-
-function sizeOf(folder: string): number {
-  let bytes = 0;
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
-    if (entry.isFile()) bytes += statSync(join(entry.parentPath, entry.name)).size;
-  return bytes;
 }

@@ -3,7 +3,16 @@
  * with.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkpointName } from '../../src/runtime/readmodels/projection.js';
@@ -107,6 +116,14 @@ export function historyOf(
     writeFileSync(models, MODELS);
   }
   return { dir, ...(JSON.parse(readFileSync(made, 'utf8')) as Pick<BenchData, 'events' | 'gifts'>) };
+}
+
+/** Bytes of the files in a folder, without those that benches put there. */
+export function bytesOf(dir: string): number {
+  let bytes = 0;
+  for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true }))
+    if (entry.isFile() && !entry.name.startsWith('bench-')) bytes += statSync(join(entry.parentPath, entry.name)).size;
+  return bytes;
 }
 
 /** Brings the catalogue and the accounts in. `settings`: further ones, such as where the engines are. */

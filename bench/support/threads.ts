@@ -1,5 +1,6 @@
 /** What the system says of a process and its threads. */
 import { readFileSync, readdirSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
 
 export interface Thread {
   /** `main thread`, or the thread's place in the order of their start. */
@@ -32,3 +33,20 @@ const named = (name: string, place: number): string =>
 /** Megabytes (10^6 bytes) in memory. */
 export const residentMb = (pid: number): number =>
   (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1_024) / 1e6;
+
+/** What follows requests is done once the process takes less of a core than this for so long. */
+export const SETTLED = { share: 0.12, ms: 500 };
+
+/**
+ * Waits until a process has done what follows requests.
+ * @param used its processor time so far, in microseconds
+ * @throws Error after `mostMs`
+ */
+export async function settled(used: () => number, mostMs = Number.POSITIVE_INFINITY): Promise<void> {
+  for (const end = performance.now() + mostMs; performance.now() < end;) {
+    const [before, began] = [used(), performance.now()];
+    await wait(SETTLED.ms);
+    if ((used() - before) / 1_000 / (performance.now() - began) < SETTLED.share) return;
+  }
+  throw new Error('the service does not come to rest');
+}

@@ -23,7 +23,7 @@ export function payloadOf(body: string, subject: string): unknown {
   }
 }
 
-/** The longest failure that is sent to a requester, in UTF-16 code units: a frame or a header has no room for any text. */
+/** The longest failure that a requester is sent, in UTF-16 code units: a frame or a header has no room for any text. */
 const MAX_FAILURE_LENGTH = 300;
 
 /** The text of a handler's error. Half a surrogate pair, which can't be encoded, is replaced. */

@@ -131,7 +131,7 @@ async function diagnosed(
         log,
         read,
         isLogOpen: opened !== undefined,
-        // The command was called for another folder, or by another user, than the service has: that tells nothing of it.
+        // The command was called for another folder, or by another user, than the service's, and can't tell of it.
         isLogKnown: !(refused.get('event store')?.cause instanceof CommandFailure),
       }),
     async status() {

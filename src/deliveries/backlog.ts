@@ -37,7 +37,7 @@ export interface Backlog {
   /** Takes a due event; an unrequested one only after `pausedUntil`. Its key is locked until `done` or `putBack`. */
   take(now: number, pausedUntil?: number): Waiting | undefined;
   done(item: Waiting): void;
-  /** Returns a taken event to the backlog, replaced by `after` where given. A request since it was taken still counts. */
+  /** Returns a taken event to the backlog, replaced by `after` where given. A request since it was taken counts. */
   putBack(item: Waiting, after?: Waiting): void;
   allDue(): void;
   /**

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 
-/** Ends a process that was given arguments: a program without any must not start because somebody asked for its help. */
+/** Ends a process that was given arguments: a program without any must not start where its help is requested. */
 export function refuseArguments(usage: string): void {
   const [first] = process.argv.slice(2);
   if (first === undefined) return;

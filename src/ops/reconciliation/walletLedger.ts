@@ -8,8 +8,8 @@ import { openSpanFeed, type SpanFeed } from '../ranges/spanFeed.js';
 const PAGE = 500;
 
 /**
- * The streams of all prepaid wallets as a ledger, on a day (ms since the epoch, end exclusive). Found by its id, a debit
- * that a discard credited has moved nothing, nor has that credit.
+ * The streams of all prepaid wallets as a ledger, on a day (ms since the epoch, end exclusive). Found by its id, a
+ * debit that a discard credited has moved nothing, nor has that credit.
  */
 export async function walletLedger(
   events: EventStore,

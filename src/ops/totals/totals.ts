@@ -165,9 +165,9 @@ export function redemptionSums({ type, data }: RecordedEvent): readonly SumName[
 /**
  * The money that went back to the buyer by one of `BACK_TYPES`. A refund without gifts (charged late, or twice) does
  * not count. For a refund at the provider the number of gifts is unknown. A refund that failed, or a dispute won on
- * appeal, counts against the earlier event. So does a decline against refunds at the provider of money that the purchase
- * never took, as after a charge of another amount. `own`: the purchase's events, at least those before a dispute's end
- * or a decline.
+ * appeal, counts against the earlier event. So does a decline against refunds at the provider of money that the
+ * purchase never took, as after a charge of another amount. `own`: the purchase's events, at least those before a
+ * dispute's end or a decline.
  */
 export function wentBack(
   event: RecordedEvent,

@@ -208,7 +208,7 @@ async function ask(
   const lookUp = () => askWorker(deps, PAYMENT_REQUESTS.lookUpCharge, { transaction_id, payment_id: null });
   // No provider has a record of a free purchase, so it may be requested twice.
   if (!setBack && (total === 0 || deps.now() - Date.parse(started_at) < deps.retryPolicy.askAgainMs)) {
-    // A log that was lost may have charged the purchase when it was bought, under a key that the provider has forgotten.
+    // A lost log may have charged the purchase when it was bought, under a key that the provider has forgotten.
     if (total > 0 && deps.now() - Date.parse(purchasedAt) >= deps.retryPolicy.askAgainMs) {
       const before = await lookUp();
       if (before.outcome !== 'unknown') return before;

@@ -10,6 +10,7 @@ import type { LeaderRun } from './leaderRun.js';
 import { abandonNumber } from './ownBuild.js';
 import { checkpointName } from './projection.js';
 import { rebuildOf } from './rebuildRecord.js';
+import { isRunning } from './runningBuild.js';
 import type { SwapDeps } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 
@@ -78,12 +79,8 @@ export async function dropFrozenBuilds({
     const missed = await notReached(store, name, await store.versions(name), value.position);
     const [active, rebuild] = await Promise.all([store.active(name), rebuildOf(store, name)]);
     if (active === undefined || missed.includes(active)) continue;
-    const followed = [
-      rebuild?.value.target,
-      ...builds.map(({ projection }) => (projection.name === name ? projection.version : undefined)),
-    ];
     for (const number of missed) {
-      if (followed.includes(number)) continue;
+      if (number === rebuild?.value.target || isRunning(builds, name, number)) continue;
       await abandonNumber(store, name, number);
       if (!lease.held) return;
       await dropBuild(store, name, number);

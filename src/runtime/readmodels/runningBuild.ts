@@ -91,6 +91,10 @@ export async function openBuild(store: ReadStore, projection: Projection): Promi
   };
 }
 
+export function isRunning(builds: readonly RunningBuild[], name: string, number: number): boolean {
+  return builds.some(({ projection }) => projection.name === name && projection.version === number);
+}
+
 export function remembered(build: RunningBuild, id: string): StoredDocument | undefined {
   return build.dirty.get(id) ?? build.writing.get(id) ?? build.cache.get(id);
 }

@@ -6,7 +6,7 @@ import { retainedPreviousBuilds } from './previousBuilds.js';
 import { rebuildOf } from './rebuildRecord.js';
 import { checkpointName } from './projection.js';
 import { forgetQuarantined } from './quarantine.js';
-import type { RunningBuild } from './runningBuild.js';
+import { isRunning, type RunningBuild } from './runningBuild.js';
 import type { SwapDeps } from './swap.js';
 
 export const TIDY_MS = 600_000;
@@ -37,8 +37,6 @@ export async function dropUnused(
 ): Promise<void> {
   try {
     const own = builds.filter(({ projection }) => projection.name === name).map(({ projection }) => projection.version);
-    const isRun = (number: number): boolean =>
-      builds.some(({ projection }) => projection.name === name && projection.version === number);
     const newest = Math.max(...own.map(rankOf));
     // The versions are read first, so that builds opened later are not dropped.
     const stored = await store.versions(name);
@@ -57,7 +55,7 @@ export async function dropUnused(
     for (const number of stored) {
       if (retained.has(number) || (rankOf(number) > newest && !own.some((one) => sameVersion(one, number)))) continue;
       // The drop of a large build takes a while: a rollback may have been requested, and its build opened, since.
-      if ((await rebuildOf(store, name))?.value.target === number || isRun(number)) continue;
+      if ((await rebuildOf(store, name))?.value.target === number || isRunning(builds, name, number)) continue;
       if (!lease.held) return;
       const projection = checkpointName({ name, version: number });
       try {

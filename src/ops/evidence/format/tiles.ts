@@ -90,7 +90,7 @@ export function tileHashReader(readTile: TileReader, size: number): HashReader {
 }
 
 /**
- * Root of the tree of this size, from the tiles at its right edge; `undefined` where one of them is missing or truncated.
+ * Root of the tree of this size, from the tiles at its right edge; `undefined` where one is missing or truncated.
  * @param readTile `undefined`: the tile is missing
  */
 export async function rootOfTiles(
