@@ -3,7 +3,7 @@
  * was typed stays until it has succeeded.
  */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { messageOf } from '../service/attempt.js';
 import { useDraft, type Values } from '../service/drafts.js';
 import { session, type Role } from '../service/session.js';
@@ -60,7 +60,7 @@ export function Action(props: ActionProps) {
   const [busy, setBusy] = useState(false);
   const [outcome, setOutcome] = useState<Outcome>();
   // Another choice, as other values, is another command; what was done to the former one stays to be read.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isFirst.current) return void (isFirst.current = false);
     setOutcome((before) => (before?.kind === 'done' ? before : undefined));
     // Lines name entities of the former choice.

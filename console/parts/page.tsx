@@ -1,6 +1,6 @@
 /** The frame of every page: its heading, which takes the focus, and what it shows of the service. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Loaded } from '../service/loaded.js';
 
 interface PageProps {
@@ -11,7 +11,7 @@ interface PageProps {
 
 export function Page({ title, lead, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${title} – Gift Commerce console`;
     // A screen reader begins with the new page, as it would after a full load.
     heading.current?.focus();
@@ -38,7 +38,7 @@ export function Problem({ children }: { readonly children: ComponentChildren }) 
 /** What was done, where the action that did it is gone. It takes the focus, which was in that action. */
 export function Done({ children }: { readonly children: ComponentChildren }) {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => box.current?.focus(), [children]);
+  useLayoutEffect(() => box.current?.focus(), [children]);
   return (
     <div class="done" role="status" tabIndex={-1} ref={box}>
       {children}

@@ -166,6 +166,23 @@ testHere('say in their title and heading where one is', async ({ service, browse
   });
 });
 
+testHere(
+  'take the focus as they are shown, never from a field that somebody types in',
+  async ({ service, browser }) => {
+    await onConsole(await signedIn(browser, service.url), async (page) => {
+      assert.equal(await page.evaluate('document.activeElement.tagName'), 'H1');
+      // An observer runs before the browser paints, or takes any input.
+      const focused = await page.evaluate(`new Promise((resolve) => {
+      new MutationObserver(() => {
+        if (document.querySelector('input[type=search]') !== null) resolve(document.activeElement.tagName);
+      }).observe(document.body, { childList: true, subtree: true });
+      location.hash = '/find';
+    })`);
+      assert.equal(focused, 'H1');
+    });
+  },
+);
+
 testHere('ask for no answer over 200 kB, and for nothing from elsewhere', async ({ service, browser, paths }) => {
   const one = await signedIn(browser, service.url);
   await onConsole(one, async (page) => {
