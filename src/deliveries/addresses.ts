@@ -49,16 +49,21 @@ export function addressPolicy(rules: AddressRules): AddressPolicy {
 
 /** Resolves by DNS only: no name known only to this machine or its network, and no thread blocked by a name server. */
 export function publicAddresses(
-  resolver: Pick<Resolver, 'resolve4' | 'resolve6'> = new Resolver(RESOLVER),
+  openResolver: () => Readonly<Record<'resolve4' | 'resolve6', Resolve>> = () => new Resolver(RESOLVER),
   isAllowed: AddressPolicy['isAllowed'] = isPublicAddress,
 ): AddressPolicy {
+  let resolver = openResolver();
   return {
     isAllowed,
     async resolve(name) {
       const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
       const addresses = found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
       const isUnknown = found.some((answer) => answer.status === 'rejected' && !isAnswer(answer.reason));
-      if (addresses.length === 0 && isUnknown) throw new UnresolvedNameError('its name can not be resolved');
+      if (addresses.length === 0 && isUnknown) {
+        // A resolver knows the name servers that the machine had when it was opened.
+        resolver = openResolver();
+        throw new UnresolvedNameError('its name can not be resolved');
+      }
       return addresses;
     },
   };

@@ -13,6 +13,11 @@ const BODY_MS = 2_000;
 const READ_BYTES = 1_024;
 /** A connection without a request is closed after this long: many receivers close theirs after 5 s. */
 const IDLE_MS = 4_000;
+/**
+ * Longest time for one of several addresses before the next is tried: a connection to the other side of the world takes
+ * longer than Node's 250 ms, and a lost packet is repeated after a second.
+ */
+const CONNECT_MS = 3_000;
 
 export interface Delivery {
   readonly url: string;
@@ -60,7 +65,12 @@ export interface SenderOptions {
 
 /** Follows no redirect and uses no proxy. A connection stays open for the receiver's next events. */
 export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: SenderOptions): Sender {
-  const agentOptions = { keepAlive: true, timeout: IDLE_MS, scheduling: 'lifo' } as const;
+  const agentOptions = {
+    keepAlive: true,
+    timeout: IDLE_MS,
+    scheduling: 'lifo',
+    autoSelectFamilyAttemptTimeout: CONNECT_MS,
+  } as const;
   const agents = {
     'http:': new HttpAgent(agentOptions),
     'https:': new HttpsAgent({ ...agentOptions, rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) }),
@@ -103,8 +113,8 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
       },
     });
     outgoing.once('socket', (socket) => {
-      connecting.connected = !socket.connecting;
-      if (socket.connecting) socket.once('connect', () => (connecting.connected = true));
+      connecting.connected = outgoing.reusedSocket;
+      if (!outgoing.reusedSocket) socket.once('connect', () => (connecting.connected = true));
     });
     try {
       return await answerTo(outgoing, body);
@@ -216,8 +226,11 @@ function isUnreached(error: unknown): boolean {
   return error instanceof UnresolvedNameError || UNREACHED.has(codeOf(error) ?? '');
 }
 
-const isRefused = (error: unknown): boolean =>
-  error instanceof AggregateError ? error.errors.every(isRefused) : codeOf(error) === 'ECONNREFUSED';
+/** Whether a connection was refused, at any address of the name, and none was made to the others. */
+function isRefused(error: unknown): boolean {
+  if (!(error instanceof AggregateError)) return codeOf(error) === 'ECONNREFUSED';
+  return error.errors.some(isRefused) && error.errors.every((one) => isRefused(one) || isUnreached(one));
+}
 
 /** Describes an error for the endpoint's owner, without naming an address. */
 function messageFor(error: unknown): string {
