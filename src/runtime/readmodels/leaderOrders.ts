@@ -3,7 +3,7 @@ import { pauseForBeats } from '../../lib/async/beats.js';
 import { pause } from '../../lib/async/pause.js';
 import { putAnchor } from '../log/logAnchor.js';
 import { asBuild, sameVersion } from './buildNumbers.js';
-import { REBUILDS, rebuildOf, type Rebuild } from './rebuildRecord.js';
+import { putRebuild, REBUILDS, rebuildOf, type Rebuild } from './rebuildRecord.js';
 import { catchUp } from './catchUp.js';
 import { dropFrozenBuilds } from './frozenBuilds.js';
 import { emptyIfInvalid } from './invalidBuilds.js';
@@ -79,6 +79,8 @@ function startStep(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<voi
       return async () => finishSwap(store, step.name, step.rebuild);
     case 'discard':
       return async () => discard(run, step.name, step.rebuild);
+    case 'put back':
+      return async () => putBack(run, step.name, step.rebuild);
     case 'check':
       return async () => refuseInvalid({ store, events, logger }, step.order);
     // These steps are carried out at the log's end (`logEnd.ts`).
@@ -125,6 +127,13 @@ async function discard({ store, lease, logger }: LeaderRun, name: string, { kind
   if (record?.value.target === target && record.value.state === 'leaving')
     await store.records.delete(record.key, record.version);
   logger.info({ projection: name, build: target }, 'projector: a rebuild was aborted');
+}
+
+/** No process swaps the build in now, so it can be aborted; a leading process of its release may still swap it in. */
+async function putBack({ store, lease }: LeaderRun, name: string, { target }: Rebuild): Promise<void> {
+  const record = await rebuildOf(store, name);
+  if (lease.held && record?.value.target === target && record.value.state === 'swapping')
+    await putRebuild(store, name, { ...record.value, state: 'ready' }, record.version);
 }
 
 /**

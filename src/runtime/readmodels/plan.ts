@@ -30,6 +30,8 @@ export type Step<B> =
   | { readonly do: 'open'; readonly name: string; readonly rebuild: Rebuild }
   | { readonly do: 'finish'; readonly name: string; readonly rebuild: Rebuild }
   | { readonly do: 'discard'; readonly name: string; readonly rebuild: Rebuild }
+  /** Make a rebuild ready again whose swap a process of another release has left unfinished. */
+  | { readonly do: 'put back'; readonly name: string; readonly rebuild: Rebuild }
   /** Make a retiring build ready again, for a rollback. */
   | { readonly do: 'bring back'; readonly build: B }
   | { readonly do: 'take out'; readonly build: B }
@@ -63,8 +65,9 @@ function rebuildStep<B extends PlannedBuild>(
     if (build?.requested !== true) return { do: 'discard', name, rebuild };
     return build.state === 'gone' ? undefined : { do: 'take out', build };
   }
-  if ((state !== 'ready' && state !== 'swapping') || !isOwn(versions.get(name), target)) return undefined;
+  if (state !== 'ready' && state !== 'swapping') return undefined;
   if (inUse.get(name) === target) return { do: 'finish', name, rebuild };
+  if (!isOwn(versions.get(name), target)) return state === 'swapping' ? { do: 'put back', name, rebuild } : undefined;
   if (build === undefined) return { do: 'open', name, rebuild };
   return build.state === 'retiring' ? { do: 'bring back', build } : undefined;
 }

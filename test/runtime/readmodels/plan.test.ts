@@ -109,8 +109,16 @@ test('a rebuild that is ready is opened once, by a process whose code makes its 
     assert.equal(planned([serving], { ...withRebuild(state), opening: new Set(['gifts']) }), []);
     for (const other of ['catching-up', 'ready'] as const)
       assert.equal(planned([serving, build(REBUILT, other, { requested: true })], withRebuild(state)), []);
-    assert.equal(planned([serving], { ...withRebuild(state), versions: new Map([['gifts', NEWER]]) }), []);
-    assert.equal(planned([serving], { ...withRebuild(state), versions: new Map() }), []);
+  }
+  for (const versions of [new Map([['gifts', NEWER]]), new Map<string, number>()])
+    assert.equal(planned([serving], { ...withRebuild('ready'), versions }), []);
+});
+
+test("another release's rebuild whose swap was left unfinished is ended where it serves, and else put back", () => {
+  for (const versions of [new Map([['gifts', NEWER]]), new Map<string, number>()]) {
+    const orders = { ...withRebuild('swapping'), versions };
+    assert.equal(planned([build(1, 'serving')], orders), [`put back ${REBUILT}`]);
+    assert.equal(planned([], { ...orders, inUse: new Map([['gifts', REBUILT]]) }), [`finish ${REBUILT}`]);
   }
 });
 
