@@ -3,29 +3,20 @@ import { accountStream, PERMISSIONS, type Role, type User } from '../../domain/a
 import { isStaffClient } from '../pipeline/principal.js';
 import { userOf } from '../pipeline/commandContext.js';
 import type { Route } from '../pipeline/route.js';
-import { dataSchema, entity } from '../representation/schemas.js';
+import { dataAnswer, entity, listSchema, orNull, textSchema } from '../pipeline/schemas.js';
 import type { AccountDeps } from './deps.js';
 
-const TEXT = { type: 'string' };
-const NULLABLE = { type: ['string', 'null'] };
+const TEXT = textSchema();
 
 const meSchema = entity('Me', {
-  id: { ...TEXT, description: 'The user’s id.' },
+  id: textSchema('The user’s id.'),
   username: TEXT,
-  name: { ...TEXT, description: 'May be empty.' },
-  phone_number: { ...TEXT, description: 'E.164; empty without one.' },
-  locale: { ...NULLABLE, description: 'A language tag such as `en-GB`.' },
-  merchant_id: { ...NULLABLE, description: 'The merchant that the user works for; null for a customer.' },
-  permissions: {
-    type: 'array',
-    items: { type: 'string', enum: PERMISSIONS },
-    description: 'What the user may do at the merchant’s locations.',
-  },
-  roles: {
-    type: 'array',
-    items: { type: 'string', enum: ['support', 'auditor'] },
-    description: 'None through a client that serves no staff.',
-  },
+  name: textSchema('May be empty.'),
+  phone_number: textSchema('E.164; empty without one.'),
+  locale: orNull(textSchema('A language tag such as `en-GB`.')),
+  merchant_id: orNull(textSchema('The merchant that the user works for; null for a customer.')),
+  permissions: listSchema({ type: 'string', enum: PERMISSIONS }, 'What the user may do at the merchant’s locations.'),
+  roles: listSchema({ type: 'string', enum: ['support', 'auditor'] }, 'None through a client that serves no staff.'),
 });
 
 const meExample = {
@@ -56,7 +47,7 @@ export function meRoutes({ accounts }: AccountDeps): Route[] {
       description: "For a user's token: a client's own has no user.",
       tag: 'Account',
       caller: 'user',
-      answers: [{ status: 200, description: 'The user.', schema: dataSchema(meSchema), example: { data: meExample } }],
+      answers: [dataAnswer('The user.', meSchema, meExample)],
       errors: [],
       async handle(call) {
         const own = userOf(call);

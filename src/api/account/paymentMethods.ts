@@ -15,13 +15,13 @@ import {
   cursorRequest,
   cursorSchema,
 } from '../representation/cursors.js';
-import { entity } from '../representation/schemas.js';
+import { entity, flagSchema, jsonAnswer, querySchema, textSchema } from '../pipeline/schemas.js';
 import type { AccountDeps } from './deps.js';
 
 const paymentMethodSchema = entity('PaymentMethod', {
-  reference: { type: 'string', description: 'What `payment.reference` of a purchase takes.' },
+  reference: textSchema('What `payment.reference` of a purchase takes.'),
   kind: { type: 'string', enum: ['card', 'wallet'] },
-  prepaid: { type: 'boolean', description: 'Whether it pays only what it was topped up with.' },
+  prepaid: flagSchema('Whether it pays only what it was topped up with.'),
 });
 
 type Usable = Pick<PaymentMethodDocument, 'reference' | 'kind' | 'prepaid'>;
@@ -68,18 +68,13 @@ export function paymentMethodRoutes(deps: AccountDeps): Route[] {
       tag: 'Account',
       caller: 'user',
       reads: ['byUser'],
-      query: { type: 'object', properties: cursorParameters(ID_PATTERN) },
+      query: querySchema(cursorParameters(ID_PATTERN)),
       answers: [
-        {
-          status: 200,
-          description: 'One page.',
-          schema: cursorSchema(paymentMethodSchema),
-          example: {
-            data: [{ reference: 'pm_card_visa', kind: 'card', prepaid: false }],
-            next: null,
-            has_more: false,
-          },
-        },
+        jsonAnswer('One page.', cursorSchema(paymentMethodSchema), {
+          data: [{ reference: 'pm_card_visa', kind: 'card', prepaid: false }],
+          next: null,
+          has_more: false,
+        }),
       ],
       errors: [],
       async handle(call) {

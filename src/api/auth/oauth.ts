@@ -5,8 +5,9 @@ import { bodyValidator } from '../pipeline/validation.js';
 import { type ClientCredentials, authenticationFailed, challenged, readBasic } from './clients.js';
 import type { Grants } from './grants.js';
 import type { TokenPair } from './sessions.js';
+import { integerSchema, jsonAnswer, record, textSchema } from '../pipeline/schemas.js';
 
-const text = (description: string): Schema => ({ type: 'string', maxLength: 1_024, description });
+const text = (description: string): Schema => textSchema(description, { maxLength: 1_024 });
 /**
  * Schema of a grant. Unknown parameters are ignored: clients send `scope` or `audience` to every server (RFC 6749 3.2).
  */
@@ -35,22 +36,17 @@ const REFRESH = grant('refresh_token', {
 });
 const CLIENT = grant('client_credentials', { client_id: CLIENT_ID, client_secret: CLIENT_SECRET });
 /** Schema for all grants. A grant's own schema is checked after the client's token. */
-const ANY: Schema = { type: 'object', properties: { grant_type: { type: 'string' } }, required: ['grant_type'] };
+const ANY: Schema = { type: 'object', properties: { grant_type: textSchema() }, required: ['grant_type'] };
 
-const TOKENS: Schema = {
-  type: 'object',
-  properties: {
+const TOKENS: Schema = record(
+  {
     token_type: { type: 'string', const: 'Bearer' },
-    expires_in: { type: 'integer', description: 'Seconds until the access token expires.' },
-    access_token: { type: 'string', description: 'For the header `Authorization: Bearer …`.' },
-    refresh_token: {
-      type: 'string',
-      description: "Good for one refresh. Only with a user's login: a client without a user logs in again.",
-    },
+    expires_in: integerSchema('Seconds until the access token expires.'),
+    access_token: textSchema('For the header `Authorization: Bearer …`.'),
+    refresh_token: textSchema("Good for one refresh. Only with a user's login: a client without a user logs in again."),
   },
-  required: ['token_type', 'expires_in', 'access_token'],
-  additionalProperties: false,
-};
+  ['token_type', 'expires_in', 'access_token'],
+);
 
 export type Fields = Readonly<Record<string, string>>;
 
@@ -114,13 +110,12 @@ export function oauthRoutes(grants: Grants): Route[] {
       bodyCheckedByHandler: true,
       bodyExample: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' },
       answers: [
-        {
-          status: 200,
-          description: 'The tokens.',
-          schema: TOKENS,
-          example: { token_type: 'Bearer', expires_in: 900, access_token: 'eyJhbGciOiJIUzI1NiJ9…' },
-          headers: { Pragma: '`no-cache`' },
-        },
+        jsonAnswer(
+          'The tokens.',
+          TOKENS,
+          { token_type: 'Bearer', expires_in: 900, access_token: 'eyJhbGciOiJIUzI1NiJ9…' },
+          { headers: { Pragma: '`no-cache`' } },
+        ),
       ],
       errors: ['authentication_failed', 'forbidden', 'too_many_requests', 'unsupported_grant_type', 'schema'],
       async handle(call) {

@@ -4,13 +4,14 @@ import { bodyValidator } from '../pipeline/validation.js';
 import { challenged, readBasic } from './clients.js';
 import type { Grants } from './grants.js';
 import { byBasic, CLIENT_ID, CLIENT_SECRET, credentialsOf, type Fields, withoutEmpty } from './oauth.js';
+import { jsonAnswer, textSchema } from '../pipeline/schemas.js';
 
 const BODY: Schema = {
   type: 'object',
   properties: {
     // A token may have any length: tokens of other services are unknown, not malformed.
-    token: { type: 'string', description: 'An access or refresh token.' },
-    token_type_hint: { type: 'string', description: 'Not needed: a token shows what it is.' },
+    token: textSchema('An access or refresh token.'),
+    token_type_hint: textSchema('Not needed: a token shows what it is.'),
     client_id: CLIENT_ID,
     client_secret: CLIENT_SECRET,
   },
@@ -35,12 +36,11 @@ export function revokeRoutes(grants: Grants): Route[] {
       bodyCheckedByHandler: true,
       bodyExample: { token: '…', client_id: 'app', client_secret: 'app-secret' },
       answers: [
-        {
-          status: 200,
-          description: 'The token is valid no longer.',
-          schema: { type: 'object', additionalProperties: false, properties: {} },
-          example: {},
-        },
+        jsonAnswer(
+          'The token is valid no longer.',
+          { type: 'object', additionalProperties: false, properties: {} },
+          {},
+        ),
       ],
       errors: ['authentication_failed', 'too_many_requests', 'schema'],
       async handle({ body: sent, address, header }) {

@@ -17,7 +17,7 @@ import {
   storeEntity,
 } from '../../entities/catalogue.js';
 import { brandExample, brandSchema, productExample, productSchema, storeExample, storeSchema } from './schemas.js';
-import { dataSchema, embeddedSchema, listSchema } from '../representation/schemas.js';
+import { dataSchema, embeddedSchema, flagSchema, jsonAnswer, listSchema, querySchema } from '../pipeline/schemas.js';
 
 export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }): Route[] {
   return [
@@ -31,22 +31,15 @@ export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }
       tag: 'Catalogue',
       caller: 'any',
       embeds: ['products', 'consolidated_products', 'stores'],
-      query: {
-        type: 'object',
-        properties: {
-          consolidated: {
-            type: 'boolean',
-            description: 'True: only consolidated brands; false: none of them; absent: all brands.',
-          },
-        },
-      },
+      query: querySchema({
+        consolidated: flagSchema('True: only consolidated brands; false: none of them; absent: all brands.'),
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'The brands.',
-          schema: dataSchema(listSchema(brandSchema), embeddedSchema({ products: productSchema, stores: storeSchema })),
-          example: { data: [brandExample], embedded: { products: [productExample], stores: [storeExample] } },
-        },
+        jsonAnswer(
+          'The brands.',
+          dataSchema(listSchema(brandSchema), embeddedSchema({ products: productSchema, stores: storeSchema })),
+          { data: [brandExample], embedded: { products: [productExample], stores: [storeExample] } },
+        ),
       ],
       errors: [],
       async handle({ query, embeds, principal }) {

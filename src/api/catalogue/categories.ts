@@ -17,7 +17,7 @@ import {
   productExample,
   productSchema,
 } from './schemas.js';
-import { dataSchema, embeddedSchema } from '../representation/schemas.js';
+import { dataSchema, embeddedSchema, jsonAnswer, querySchema } from '../pipeline/schemas.js';
 
 const PATH = '/api/v2/product-tags/categories';
 const RELATIONS = ['products', 'products.brand'];
@@ -42,13 +42,12 @@ export function categoryRoutes({
       tag: 'Catalogue',
       caller: 'any',
       embeds: RELATIONS,
-      query: { type: 'object', properties: pageParameters },
+      query: querySchema(pageParameters),
       answers: [
-        {
-          status: 200,
-          description: 'A page of categories.',
-          schema: pageSchema(categorySchema, EMBEDDED),
-          example: paginate({
+        jsonAnswer(
+          'A page of categories.',
+          pageSchema(categorySchema, EMBEDDED),
+          paginate({
             publicUrl,
             path: PATH,
             rawQuery: '',
@@ -58,7 +57,7 @@ export function categoryRoutes({
             data: [categoryExample],
             embedded: EMBEDDED_EXAMPLE,
           }),
-        },
+        ),
       ],
       errors: [],
       async handle({ query, rawQuery, embeds, principal }) {
@@ -86,12 +85,10 @@ export function categoryRoutes({
       embeds: RELATIONS,
       params: { id: "The category's id." },
       answers: [
-        {
-          status: 200,
-          description: 'The category.',
-          schema: dataSchema(categorySchema, EMBEDDED),
-          example: { data: categoryExample, embedded: EMBEDDED_EXAMPLE },
-        },
+        jsonAnswer('The category.', dataSchema(categorySchema, EMBEDDED), {
+          data: categoryExample,
+          embedded: EMBEDDED_EXAMPLE,
+        }),
       ],
       errors: ['category_not_found'],
       async open({ params, principal }) {

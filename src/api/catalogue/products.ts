@@ -10,12 +10,12 @@ import type { Call, Route } from '../pipeline/route.js';
 import { callerId } from './callerId.js';
 import { brandEntity, productEntity } from '../../entities/catalogue.js';
 import { brandExample, brandSchema, productExample, productSchema } from './schemas.js';
-import { dataSchema, embeddedSchema, listSchema } from '../representation/schemas.js';
+import { dataSchema, embeddedSchema, jsonAnswer, listSchema, querySchema, textSchema } from '../pipeline/schemas.js';
 import { MAX_QUERY, productSearch } from './search.js';
 
 const EMBEDDED = embeddedSchema({ brands: brandSchema });
 const PENCE = { type: 'integer', minimum: 0, maximum: MAX_WHOLE_NUMBER } as const;
-const IDS = { type: 'array', items: { type: 'string' } } as const;
+const IDS = listSchema(textSchema());
 
 export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView }): Route[] {
   const search = productSearch();
@@ -30,28 +30,21 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
       tag: 'Catalogue',
       caller: 'any',
       embeds: ['brand'],
-      query: {
-        type: 'object',
-        properties: {
-          q: {
-            type: 'string',
-            maxLength: MAX_QUERY,
-            description:
-              'Matched against name and description; forgives typing errors, accents and unfinished words. Blank: filters nothing.',
-          },
-          min_price: { ...PENCE, description: '`sale_price` is at least this, in pence.' },
-          max_price: { ...PENCE, description: '`sale_price` is at most this, in pence.' },
-          brand_id: { ...IDS, description: 'Products of any of these brands.' },
-          id: { ...IDS, description: 'Products with any of these ids.' },
-        },
-      },
+      query: querySchema({
+        q: textSchema(
+          'Matched against name and description; forgives typing errors, accents and unfinished words. Blank: filters nothing.',
+          { maxLength: MAX_QUERY },
+        ),
+        min_price: { ...PENCE, description: '`sale_price` is at least this, in pence.' },
+        max_price: { ...PENCE, description: '`sale_price` is at most this, in pence.' },
+        brand_id: { ...IDS, description: 'Products of any of these brands.' },
+        id: { ...IDS, description: 'Products with any of these ids.' },
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'The products.',
-          schema: dataSchema(listSchema(productSchema), EMBEDDED),
-          example: { data: [productExample], embedded: { brands: [brandExample] } },
-        },
+        jsonAnswer('The products.', dataSchema(listSchema(productSchema), EMBEDDED), {
+          data: [productExample],
+          embedded: { brands: [brandExample] },
+        }),
       ],
       errors: [],
       async handle({ query, embeds, principal }) {
@@ -82,12 +75,10 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
       embeds: ['brand'],
       params: { id: "The product's id." },
       answers: [
-        {
-          status: 200,
-          description: 'The product.',
-          schema: dataSchema(productSchema, EMBEDDED),
-          example: { data: productExample, embedded: { brands: [brandExample] } },
-        },
+        jsonAnswer('The product.', dataSchema(productSchema, EMBEDDED), {
+          data: productExample,
+          embedded: { brands: [brandExample] },
+        }),
       ],
       errors: ['product_not_found'],
       async open({ params, principal }) {

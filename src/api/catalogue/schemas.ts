@@ -1,38 +1,35 @@
 /** Schemas and examples (docs/api/gifts.md#gift, docs/api/catalogue.md#tile-pins). */
 import type { Schema } from '../pipeline/route.js';
-import { entity } from '../representation/schemas.js';
+import { countSchema, entity, flagSchema, integerSchema, listSchema, orNull, textSchema } from '../pipeline/schemas.js';
 
-const ID = { type: 'string', description: 'An identifier.' } as const;
+const ID = textSchema('An identifier.');
 
 function ids(description: string): Schema {
-  return { type: 'array', items: { type: 'string' }, description };
+  return listSchema(textSchema(), description);
 }
 
 export const productSchema = entity('Product', {
   id: ID,
-  brand_id: { type: 'string', description: 'The brand it is a product of.' },
-  name: { type: 'string' },
-  description: { type: 'string', description: 'May be empty.' },
-  sale_price: { type: 'integer', minimum: 0, description: 'Price in pence.' },
-  price: { type: 'string', pattern: '^\\d+\\.\\d{2}$', description: 'Price in pounds, with two decimals.' },
-  image_url: { type: 'string', description: 'May be empty.' },
-  active: { type: 'boolean', description: 'False: no longer sold, but known from gifts bought earlier.' },
+  brand_id: textSchema('The brand it is a product of.'),
+  name: textSchema(),
+  description: textSchema('May be empty.'),
+  sale_price: countSchema('Price in pence.'),
+  price: textSchema('Price in pounds, with two decimals.', { pattern: '^\\d+\\.\\d{2}$' }),
+  image_url: textSchema('May be empty.'),
+  active: flagSchema('False: no longer sold, but known from gifts bought earlier.'),
   segments: ids('Ids of the segments its vouchers may be of.'),
-  valid_days: { type: 'integer', minimum: 1, description: 'How many days after the purchase a gift of it expires.' },
+  valid_days: integerSchema('How many days after the purchase a gift of it expires.', { minimum: 1 }),
 });
 
 export const brandSchema = entity('Brand', {
   id: ID,
-  name: { type: 'string' },
-  description: { type: 'string', description: 'May be empty.' },
-  image_url: { type: 'string', description: 'May be empty.' },
-  merchant_id: { type: 'string', description: 'The merchant whose users redeem its gifts.' },
-  integration_id: {
-    type: ['string', 'null'],
-    description: 'Its main integration method; ids 1 to 6 have V1 vouchers.',
-  },
-  active: { type: 'boolean' },
-  consolidated: { type: 'integer', enum: [0, 1], description: '1 for a consolidated brand.' },
+  name: textSchema(),
+  description: textSchema('May be empty.'),
+  image_url: textSchema('May be empty.'),
+  merchant_id: textSchema('The merchant whose users redeem its gifts.'),
+  integration_id: orNull(textSchema('Its main integration method; ids 1 to 6 have V1 vouchers.')),
+  active: flagSchema(),
+  consolidated: integerSchema('1 for a consolidated brand.', { enum: [0, 1] }),
   products: ids('Ids of the active products specific to the brand that the caller may see.'),
   consolidated_products: ids(
     'Ids of the active consolidated products that the brand accepts and the caller may see; empty for a consolidated brand.',
@@ -41,8 +38,8 @@ export const brandSchema = entity('Brand', {
 
 export const categorySchema = entity('Category', {
   id: ID,
-  name: { type: 'string' },
-  image_url: { type: 'string', description: 'May be empty.' },
+  name: textSchema(),
+  image_url: textSchema('May be empty.'),
   type: { type: 'string', const: 'Category' },
   featured: { type: 'integer', enum: [0, 1] },
   products: ids('Ids of the associated products that the caller may see.'),
@@ -50,25 +47,25 @@ export const categorySchema = entity('Category', {
 
 export const storeSchema = entity('Store', {
   id: ID,
-  brand_id: { type: 'string', description: 'The brand it serves.' },
-  name: { type: 'string' },
-  address: { type: 'string', description: 'May be empty.' },
-  postcode: { type: 'string', description: 'May be empty.' },
+  brand_id: textSchema('The brand it serves.'),
+  name: textSchema(),
+  address: textSchema('May be empty.'),
+  postcode: textSchema('May be empty.'),
   longitude: { type: 'number', minimum: -180, maximum: 180, description: 'Degrees, WGS 84.' },
   latitude: { type: 'number', minimum: -90, maximum: 90, description: 'Degrees, WGS 84.' },
 });
 
 export const segmentSchema = entity('Segment', {
   id: ID,
-  name: { type: 'string' },
-  voucherType: { type: 'string', description: 'What its vouchers are shown as: `qr`, `alpha/qr` or `alpha/pin`.' },
-  expiry: { type: 'integer', description: 'How many days a voucher of it is valid, at most as long as its gift.' },
+  name: textSchema(),
+  voucherType: textSchema('What its vouchers are shown as: `qr`, `alpha/qr` or `alpha/pin`.'),
+  expiry: integerSchema('How many days a voucher of it is valid, at most as long as its gift.'),
   configuration: { type: 'object', additionalProperties: true, description: 'Settings of the voucher provider.' },
 });
 
 export const integrationSchema = entity('Integration', {
   id: ID,
-  name: { type: 'string' },
+  name: textSchema(),
 });
 
 const DEGREES = { type: 'number', description: 'Degrees, WGS 84.' } as const;
@@ -76,27 +73,27 @@ const DEGREES = { type: 'number', description: 'Degrees, WGS 84.' } as const;
 const boxSchema = entity('Box', { west: DEGREES, south: DEGREES, east: DEGREES, north: DEGREES });
 
 const storePinSchema = entity('StorePin', {
-  id: { type: 'string', description: "The store's id." },
+  id: textSchema("The store's id."),
   type: { type: 'string', const: 'store' },
-  brand_id: { type: 'string' },
-  name: { type: 'string' },
+  brand_id: textSchema(),
+  name: textSchema(),
   longitude: DEGREES,
   latitude: DEGREES,
 });
 
 const clusterPinSchema = entity('ClusterPin', {
-  id: { type: 'string', description: 'The same for the same stores and granularity.' },
+  id: textSchema('The same for the same stores and granularity.'),
   type: { type: 'string', const: 'cluster' },
-  count: { type: 'integer', minimum: 2, description: 'How many stores it stands for.' },
+  count: integerSchema('How many stores it stands for.', { minimum: 2 }),
   longitude: DEGREES,
   latitude: DEGREES,
   area: boxSchema,
 });
 
 export const tileSchema = entity('Tile', {
-  id: { type: 'string', pattern: '^\\d+/\\d+/\\d+$', description: 'The Web Mercator tile: z/x/y.' },
+  id: textSchema('The Web Mercator tile: z/x/y.', { pattern: '^\\d+/\\d+/\\d+$' }),
   bounds: boxSchema,
-  pins: { type: 'array', items: { oneOf: [storePinSchema, clusterPinSchema] } },
+  pins: listSchema({ oneOf: [storePinSchema, clusterPinSchema] }),
 });
 
 export const productExample = {

@@ -4,7 +4,7 @@ import type { CatalogueView } from '../../projections/catalogue/view.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { callerId } from './callerId.js';
-import { dataSchema, listSchema } from '../representation/schemas.js';
+import { countSchema, dataAnswer, listSchema, querySchema, textSchema } from '../pipeline/schemas.js';
 import { tileExample, tileSchema } from './schemas.js';
 import { MAX_GRANULARITY, storePins, type PlacedPin } from './storePins.js';
 import { coveringGrid, parseBox, tileIndex, tilesOf, type TileAddress } from './tileGrid.js';
@@ -31,31 +31,17 @@ export function tileRoutes({ catalogue }: { readonly catalogue: CatalogueView })
         tiles:
           'Western and eastern point, `longitude,latitude:longitude,latitude` in degrees, each number with a decimal point: `-0.14,51.52:-0.11,51.50`.',
       },
-      query: {
-        type: 'object',
-        properties: {
-          platform: {
-            type: 'string',
-            enum: ['app', 'imessage'],
-            default: 'app',
-            description: 'Where the map is shown. Both get the same tiles.',
-          },
-          granularity: {
-            type: 'integer',
-            minimum: 0,
-            maximum: MAX_GRANULARITY,
-            description: 'Clusters stores as a map at this zoom would show them. Absent: every pin is a store.',
-          },
-        },
-      },
-      answers: [
-        {
-          status: 200,
-          description: 'The tiles.',
-          schema: dataSchema(listSchema(tileSchema)),
-          example: { data: [tileExample] },
-        },
-      ],
+      query: querySchema({
+        platform: textSchema('Where the map is shown. Both get the same tiles.', {
+          enum: ['app', 'imessage'],
+          default: 'app',
+        }),
+        granularity: countSchema(
+          'Clusters stores as a map at this zoom would show them. Absent: every pin is a store.',
+          { maximum: MAX_GRANULARITY },
+        ),
+      }),
+      answers: [dataAnswer('The tiles.', listSchema(tileSchema), [tileExample])],
       errors: ['invalid_tile'],
       async handle({ params, query, principal }) {
         const box = parseBox(params['tiles'] ?? '');

@@ -4,7 +4,7 @@
  */
 import { HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
-import { dataSchema, entity } from '../representation/schemas.js';
+import { dataSchema, entity, integerSchema, jsonAnswer, listSchema, record, textSchema } from '../pipeline/schemas.js';
 import type { StaffLogin, StaffLogins } from '../auth/staffLogins.js';
 
 const COOKIE = 'gift_console';
@@ -16,10 +16,10 @@ const IDLE_S = 900;
 
 const SESSION: Schema = dataSchema(
   entity('ConsoleSession', {
-    access_token: { type: 'string', description: 'For the header `Authorization: Bearer …`.' },
-    expires_in: { type: 'integer', description: 'Seconds until the access token expires.' },
-    user_id: { type: 'string' },
-    roles: { type: 'array', items: { type: 'string' } },
+    access_token: textSchema('For the header `Authorization: Bearer …`.'),
+    expires_in: integerSchema('Seconds until the access token expires.'),
+    user_id: textSchema(),
+    roles: listSchema(textSchema()),
   }),
 );
 
@@ -46,7 +46,7 @@ export function consoleSessionRoutes({ staff, secure }: SessionDeps): Route[] {
     tag: 'Console',
     caller: 'none',
     noStore: true,
-    answers: [{ status: 200, description: 'The session.', schema: SESSION, example: EXAMPLE }],
+    answers: [jsonAnswer('The session.', SESSION, EXAMPLE)],
   } as const;
   return [
     {
@@ -56,15 +56,13 @@ export function consoleSessionRoutes({ staff, secure }: SessionDeps): Route[] {
       summary: 'Sign in to the console',
       description:
         'Only for users with a role; others are answered as a wrong password is. The cookie that it sets lives 15 minutes without a refresh.',
-      body: {
-        type: 'object',
-        properties: {
+      body: record(
+        {
           username: { type: 'string', minLength: 1, maxLength: 1_024 },
           password: { type: 'string', minLength: 1, maxLength: 1_024 },
         },
-        required: ['username', 'password'],
-        additionalProperties: false,
-      },
+        ['username', 'password'],
+      ),
       bodyExample: { username: 'sam-support@demo.example', password: '…' },
       errors: ['authentication_failed', 'forbidden', 'no_console_client', 'too_many_requests'],
       async handle(call) {
@@ -102,12 +100,11 @@ export function consoleSessionRoutes({ staff, secure }: SessionDeps): Route[] {
       summary: 'Sign out of the console',
       description: 'Ends the session of the cookie, with its tokens, and removes the cookie.',
       answers: [
-        {
-          status: 200,
-          description: 'The session has ended, if there was one.',
-          schema: { type: 'object', additionalProperties: false, properties: {} },
-          example: {},
-        },
+        jsonAnswer(
+          'The session has ended, if there was one.',
+          { type: 'object', additionalProperties: false, properties: {} },
+          {},
+        ),
       ],
       errors: ['forbidden'],
       async handle(call) {

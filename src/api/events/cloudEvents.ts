@@ -1,19 +1,19 @@
 /** Events as CloudEvents 1.0, in the JSON batch format (docs/api/events.md#cloudevents). */
 import type { FeedEvent } from '../../projections/feed/feedEvent.js';
 import type { Schema } from '../pipeline/route.js';
-import { entity, listSchema } from '../representation/schemas.js';
+import { entity, listSchema, textSchema } from '../pipeline/schemas.js';
 import { eventExample, eventFields, eventSchema } from './schemas.js';
 
 export const CLOUD_EVENTS = 'application/cloudevents-batch+json';
 
-const TEXT = { type: 'string' } as const;
+const TEXT = textSchema();
 
 export const cloudEventSchema = entity('CloudEvent', {
   specversion: { ...TEXT, const: '1.0' },
   id: eventFields.id,
-  source: { ...TEXT, format: 'uri-reference', description: 'The address of the feed, the same in all events of it.' },
+  source: textSchema('The address of the feed, the same in all events of it.', { format: 'uri-reference' }),
   type: eventFields.type,
-  subject: { ...TEXT, description: 'The id of the gift; of a purchase, where the event is of no gift.' },
+  subject: textSchema('The id of the gift; of a purchase, where the event is of no gift.'),
   time: eventFields.created_at,
   datacontenttype: { ...TEXT, const: 'application/json' },
   position: eventFields.position,

@@ -13,7 +13,16 @@ import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Principal } from '../pipeline/principal.js';
 import type { Call, Route } from '../pipeline/route.js';
-import { listSchema, record } from '../representation/schemas.js';
+import {
+  countSchema,
+  flagSchema,
+  integerSchema,
+  jsonAnswer,
+  listSchema,
+  orNull,
+  record,
+  textSchema,
+} from '../pipeline/schemas.js';
 import { CLOUD_EVENTS, cloudEvent, cloudEventExample, cloudEventsSchema } from './cloudEvents.js';
 import { eventExample, eventSchema } from './schemas.js';
 import { feedWatch } from './feedWatch.js';
@@ -81,11 +90,9 @@ export function eventRoutes({ events, feed, stopping, publicUrl, recognise }: Ev
       query: {
         type: 'object',
         properties: {
-          after: {
-            type: 'string',
+          after: textSchema('A `position` or `next`: only later events. `end`: only events from now on.', {
             maxLength: 128,
-            description: 'A `position` or `next`: only later events. `end`: only events from now on.',
-          },
+          }),
           types: {
             type: 'array',
             items: {
@@ -96,39 +103,33 @@ export function eventRoutes({ events, feed, stopping, publicUrl, recognise }: Ev
             },
             description: 'Only events of these types.',
           },
-          limit: { type: 'integer', minimum: 1, maximum: 500, default: 100, description: 'The most events of a page.' },
-          wait: {
-            type: 'integer',
-            minimum: 0,
+          limit: integerSchema('The most events of a page.', { minimum: 1, maximum: 500, default: 100 }),
+          wait: countSchema('Where there is no event yet: how long to wait for one, in seconds.', {
             maximum: MAX_WAIT_S,
             default: 0,
-            description: 'Where there is no event yet: how long to wait for one, in seconds.',
-          },
-          form: {
-            type: 'string',
-            enum: FORMS,
-            default: 'event',
-            description:
-              '`webhook`: the bodies that an endpoint of the caller would be sent, with the gift or purchase; at most 100 in a page.',
-          },
+          }),
+          form: textSchema(
+            '`webhook`: the bodies that an endpoint of the caller would be sent, with the gift or purchase; at most 100 in a page.',
+            { enum: FORMS, default: 'event' },
+          ),
         },
       },
       answers: [
-        {
-          status: 200,
-          description: 'The events.',
-          schema: record({
+        jsonAnswer(
+          'The events.',
+          record({
             data: listSchema(eventSchema),
-            next: { type: ['string', 'null'], description: '`after` of the next page; null while the log is empty.' },
-            has_more: {
-              type: 'boolean',
-              description: 'Whether the next page may have events by now. An empty page may have more behind it.',
-            },
+            next: orNull(textSchema('`after` of the next page; null while the log is empty.')),
+            has_more: flagSchema(
+              'Whether the next page may have events by now. An empty page may have more behind it.',
+            ),
           }),
-          example: { data: [eventExample], next: eventExample.position, has_more: false },
-          alsoJson: { [CLOUD_EVENTS]: { schema: cloudEventsSchema, example: [cloudEventExample] } },
-          headers: { Link: 'Of CloudEvents: `rel="next"` names the next page, also where no event came.' },
-        },
+          { data: [eventExample], next: eventExample.position, has_more: false },
+          {
+            alsoJson: { [CLOUD_EVENTS]: { schema: cloudEventsSchema, example: [cloudEventExample] } },
+            headers: { Link: 'Of CloudEvents: `rel="next"` names the next page, also where no event came.' },
+          },
+        ),
       ],
       errors: ['too_many_requests', 'forbidden'],
       async handle(call) {

@@ -1,40 +1,32 @@
 import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
 import { RECEIVER_KINDS } from '../../domain/gift/events.js';
 import { ALL_ENTRY_TYPES } from '../../projections/feed/entryTypes.js';
-import { entity, record } from '../representation/schemas.js';
+import { entity, flagSchema, integerSchema, orNull, record, textSchema, timeSchema } from '../pipeline/schemas.js';
 
-const ID = { type: 'string' } as const;
+const ID = textSchema();
 const POUNDS = { type: 'string', pattern: '^\\d+\\.\\d{2}$' } as const;
 
 export const eventFields = {
-  id: { ...ID, description: 'The same to every caller, and in every copy of the log.' },
+  id: textSchema('The same to every caller, and in every copy of the log.'),
   type: { type: 'string', enum: ALL_ENTRY_TYPES },
-  created_at: { type: 'string', format: 'date-time' },
-  position: { ...ID, description: 'Its place in the log, as in `Gift-Position`.' },
+  created_at: timeSchema(),
+  position: textSchema('Its place in the log, as in `Gift-Position`.'),
 };
 
 export const eventData = {
   transaction_id: ID,
-  reference_id: { ...ID, description: 'Of events of a purchase that was made with one.' },
-  gift_id: { ...ID, description: 'Of events of a gift.' },
-  redemption_id: { ...ID, description: 'Of a redemption or its reversal.' },
-  by_support: {
-    type: 'boolean',
-    enum: [true],
-    description: "Of a reversal by support; absent: a merchant's user did it.",
-  },
-  location_id: { ...ID, description: 'Where it was redeemed.' },
-  voucher_id: { ...ID, description: 'Of the voucher that it got.' },
-  replaced_by: { ...ID, description: 'The gift that support gave in its place, at no charge.' },
-  replaces: { ...ID, description: 'Of a purchase at no charge: the gift in whose place its gift is.' },
-  refund_id: { ...ID, description: 'Of a refund made by support.' },
-  send_at: {
-    type: ['string', 'null'],
-    format: 'date-time',
-    description: 'When a purchase is to be sent; null: not before its buyer names a time.',
-  },
-  expires_on: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
-  blocked: { type: 'boolean', description: 'Whether it is blocked after the event: causes may be several.' },
+  reference_id: textSchema('Of events of a purchase that was made with one.'),
+  gift_id: textSchema('Of events of a gift.'),
+  redemption_id: textSchema('Of a redemption or its reversal.'),
+  by_support: flagSchema("Of a reversal by support; absent: a merchant's user did it.", { enum: [true] }),
+  location_id: textSchema('Where it was redeemed.'),
+  voucher_id: textSchema('Of the voucher that it got.'),
+  replaced_by: textSchema('The gift that support gave in its place, at no charge.'),
+  replaces: textSchema('Of a purchase at no charge: the gift in whose place its gift is.'),
+  refund_id: textSchema('Of a refund made by support.'),
+  send_at: orNull(timeSchema('When a purchase is to be sent; null: not before its buyer names a time.')),
+  expires_on: textSchema('The last valid day (UTC).', { format: 'date' }),
+  blocked: flagSchema('Whether it is blocked after the event: causes may be several.'),
 };
 
 /** The gift or purchase in the body of a webhook. */
@@ -46,8 +38,8 @@ export const subjectData = {
         product_id: ID,
         brand_id: ID,
         value: { ...POUNDS, description: 'Of the gift, in pounds.' },
-        receiver: { type: 'string', enum: RECEIVER_KINDS, description: 'nobody: the first user to claim it.' },
-        merchant_id: { ...ID, description: 'Where it was redeemed: of a redemption or its reversal.' },
+        receiver: textSchema('nobody: the first user to claim it.', { enum: RECEIVER_KINDS }),
+        merchant_id: textSchema('Where it was redeemed: of a redemption or its reversal.'),
       },
       ['status', 'product_id', 'brand_id', 'value', 'receiver'],
     ),
@@ -59,7 +51,7 @@ export const subjectData = {
       status: { type: 'string', enum: TRANSACTION_STATUSES },
       product_id: ID,
       brand_id: ID,
-      gifts: { type: 'integer', description: 'How many were bought.' },
+      gifts: integerSchema('How many were bought.'),
       retail: { ...POUNDS, description: 'The total, in pounds.' },
     }),
     title: 'WebhookTransaction',

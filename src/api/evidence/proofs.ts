@@ -9,14 +9,14 @@ import { userOf } from '../pipeline/commandContext.js';
 import { GIFT_PARAM } from '../gifts/deps.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema, SuccessAnswer } from '../pipeline/route.js';
-import { entity, listSchema } from '../representation/schemas.js';
+import { countSchema, entity, jsonAnswer, listSchema, textSchema, timeSchema } from '../pipeline/schemas.js';
 import type { OpsRoute } from '../ops/frame.js';
 
-const TEXT = { type: 'string' } as const;
-const SALT = { type: 'string', description: '16 bytes in hex.' } as const;
+const TEXT = textSchema();
+const SALT = textSchema('16 bytes in hex.');
 const ANY_OBJECT = { type: 'object', additionalProperties: true } as const;
 /** Hash in place of data or metadata that is not shown, in hex. */
-const HASH = { type: 'string', description: 'SHA-256 in hex, where nothing of it is shown.' } as const;
+const HASH = textSchema('SHA-256 in hex, where nothing of it is shown.');
 
 const SHOWN_FIELD: Schema = entity('ShownField', {
   name: TEXT,
@@ -24,12 +24,12 @@ const SHOWN_FIELD: Schema = entity('ShownField', {
   salt: SALT,
 });
 const PROVEN_EVENT = entity('ProvenEvent', {
-  index: { type: 'integer', minimum: 0, description: 'Of its leaf.' },
+  index: countSchema('Of its leaf.'),
   id: TEXT,
   stream: TEXT,
-  revision: { type: 'integer', minimum: 0 },
+  revision: countSchema(),
   type: TEXT,
-  at: { type: 'string', format: 'date-time' },
+  at: timeSchema(),
   data: {
     title: 'ShownData',
     type: 'object',
@@ -37,10 +37,10 @@ const PROVEN_EVENT = entity('ProvenEvent', {
     description: '`hash` alone, or all others.',
     properties: {
       hash: HASH,
-      apart: { ...listSchema(TEXT), description: 'Names of fields that have their hash in place of their value.' },
+      apart: listSchema(TEXT, 'Names of fields that have their hash in place of their value.'),
       value: ANY_OBJECT,
       salt: SALT,
-      shown: { ...listSchema(SHOWN_FIELD), description: 'Those of them that are shown.' },
+      shown: listSchema(SHOWN_FIELD, 'Those of them that are shown.'),
     },
   },
   metadata: {
@@ -50,19 +50,18 @@ const PROVEN_EVENT = entity('ProvenEvent', {
     description: '`hash` alone, or all others.',
     properties: { hash: HASH, value: ANY_OBJECT, salt: SALT },
   },
-  inclusion: { ...listSchema(TEXT), description: 'The inclusion proof: hashes in base64, from the leaf’s sibling up.' },
+  inclusion: listSchema(TEXT, 'The inclusion proof: hashes in base64, from the leaf’s sibling up.'),
 });
 
 const HEX = '0'.repeat(64);
-const PROOF: SuccessAnswer = {
-  status: 200,
-  description: 'The proof, for `gift audit check`.',
-  schema: entity('Proof', {
+const PROOF: SuccessAnswer = jsonAnswer(
+  'The proof, for `gift audit check`.',
+  entity('Proof', {
     format: { type: 'string', enum: [BUNDLE_FORMAT] },
-    checkpoint: { type: 'string', description: 'A signed note (c2sp.org/tlog-checkpoint).' },
+    checkpoint: textSchema('A signed note (c2sp.org/tlog-checkpoint).'),
     events: listSchema(PROVEN_EVENT),
   }),
-  example: {
+  {
     format: BUNDLE_FORMAT,
     checkpoint: 'gifts.example/log/1\n1\nAAAA\n\n— gifts.example/log/1 AAAA\n',
     events: [
@@ -79,7 +78,7 @@ const PROOF: SuccessAnswer = {
       },
     ],
   },
-};
+);
 
 export function giftProofRoutes(deps: ProofDeps, history: HistoryDeps): OpsRoute[] {
   return [

@@ -7,6 +7,7 @@ import { type GiftRouteDeps, viewing } from './deps.js';
 import { GIFT_STATUSES, giftEntity } from '../../entities/gifts.js';
 import { GIFT_ROLES, ownGifts, type OwnGiftsRequest } from './ownGifts.js';
 import { giftExample, giftSchema } from './schemas.js';
+import { jsonAnswer, querySchema, textSchema } from '../pipeline/schemas.js';
 
 export function giftListRoutes(deps: GiftRouteDeps): Route[] {
   return [
@@ -20,30 +21,20 @@ export function giftListRoutes(deps: GiftRouteDeps): Route[] {
       tag: 'Gifts',
       caller: 'user',
       reads: ['byUser'],
-      query: {
-        type: 'object',
-        properties: {
-          as: {
-            type: 'string',
-            enum: GIFT_ROLES,
-            description: '`holder`: those received or claimed; `sender`: those bought. Absent: both.',
-          },
-          status: {
-            type: 'string',
-            enum: GIFT_STATUSES,
-            description: 'Only gifts of this `gift_status`.',
-            ...alsoNamed(['gift_status']),
-          },
-          ...cursorParameters(timedCursor(20)),
+      query: querySchema({
+        as: textSchema('`holder`: those received or claimed; `sender`: those bought. Absent: both.', {
+          enum: GIFT_ROLES,
+        }),
+        status: {
+          type: 'string',
+          enum: GIFT_STATUSES,
+          description: 'Only gifts of this `gift_status`.',
+          ...alsoNamed(['gift_status']),
         },
-      },
+        ...cursorParameters(timedCursor(20)),
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'One page.',
-          schema: cursorSchema(giftSchema),
-          example: { data: [giftExample], next: null, has_more: false },
-        },
+        jsonAnswer('One page.', cursorSchema(giftSchema), { data: [giftExample], next: null, has_more: false }),
       ],
       errors: [],
       async handle(call) {

@@ -7,7 +7,7 @@ import { upToOwn } from '../../commands/transact.js';
 import { callerOf, hasRun, type LoadedGift, loadGift } from '../../commands/loadGift.js';
 import { isSomebody } from '../../domain/gift/events.js';
 import { mayRedeemForMerchant, ownerOf } from '../../domain/gift/decisions.js';
-import { dataSchema } from '../representation/schemas.js';
+import { dataAnswer, dataSchema, jsonAnswer } from '../pipeline/schemas.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../../entities/embed.js';
 import { embeddedCollector } from '../../entities/embedded.js';
 import { HttpError } from '../pipeline/errors.js';
@@ -47,12 +47,10 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       params: GIFT_PARAM,
       giftParam: 'giftId',
       answers: [
-        {
-          status: 200,
-          description: 'The gift.',
-          schema: dataSchema(giftSchema, giftEmbeddedSchema),
-          example: { data: giftExample, embedded: giftEmbeddedExample },
-        },
+        jsonAnswer('The gift.', dataSchema(giftSchema, giftEmbeddedSchema), {
+          data: giftExample,
+          embedded: giftEmbeddedExample,
+        }),
       ],
       errors: [],
       async open(early) {
@@ -81,14 +79,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       caller: 'user',
       params: GIFT_PARAM,
       giftParam: 'giftId',
-      answers: [
-        {
-          status: 200,
-          description: 'The gift, now the caller’s.',
-          schema: dataSchema(giftSchema),
-          example: { data: boughtGiftExample },
-        },
-      ],
+      answers: [dataAnswer('The gift, now the caller’s.', giftSchema, boughtGiftExample)],
       errors: [
         'cannot_claim',
         'staff_receives_no_gifts',
@@ -136,12 +127,10 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       params: GIFT_PARAM,
       giftParam: 'giftId',
       answers: [
-        {
-          status: 200,
-          description: 'The codes; none when the merchant has none.',
-          schema: dataSchema(adjustmentCodesSchema),
-          example: { data: { product_id: giftExample.purchase_id, adjustment_codes: ['ADJ-10', 'ADJ-20'] } },
-        },
+        dataAnswer('The codes; none when the merchant has none.', adjustmentCodesSchema, {
+          product_id: giftExample.purchase_id,
+          adjustment_codes: ['ADJ-10', 'ADJ-20'],
+        }),
       ],
       errors: ['cannot_redeem', 'redeemed_gift_has_no_codes'],
       async open(early) {

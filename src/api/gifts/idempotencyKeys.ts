@@ -11,7 +11,7 @@ import { isGiftId } from '../../domain/giftIds.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { idempotencyKey, lookUpKey, type StoredAnswer } from '../pipeline/idempotency.js';
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
-import { dataSchema, entity, record } from '../representation/schemas.js';
+import { dataAnswer, entity, integerSchema, querySchema, record, textSchema } from '../pipeline/schemas.js';
 import { redemptionEntity } from '../../entities/gifts.js';
 import { REDEEM_ROUTE, type RedemptionKeyDeps, keyedCommand } from './redemptionKeys.js';
 import { redemptionsIn } from './redemptionList.js';
@@ -19,24 +19,19 @@ import { redemptionExample, redemptionSchema } from './schemas.js';
 import { PURCHASE_ROUTE } from './transactions.js';
 
 const keySchema = entity('IdempotencyKey', {
-  key: { type: 'string' },
-  gift_id: { type: 'string', description: 'Of a redemption.' },
-  status: {
-    type: 'string',
-    enum: ['done', 'running', 'unseen', 'void'],
-    description:
-      'done: it was decided; `redemption` is what was redeemed, as it is now. running: it is being decided. unseen: no request with it is known; one that is under way may still come. void: nothing was redeemed with it, and never will be.',
-  },
+  key: textSchema(),
+  gift_id: textSchema('Of a redemption.'),
+  status: textSchema(
+    'done: it was decided; `redemption` is what was redeemed, as it is now. running: it is being decided. unseen: no request with it is known; one that is under way may still come. void: nothing was redeemed with it, and never will be.',
+    { enum: ['done', 'running', 'unseen', 'void'] },
+  ),
   answer: {
-    ...record({ status: { type: 'integer' }, body: { type: 'object', additionalProperties: true } }, ['status']),
+    ...record({ status: integerSchema(), body: { type: 'object', additionalProperties: true } }, ['status']),
     title: 'FirstAnswer',
     description: 'The first answer, as far as it is kept.',
   },
   redemption: redemptionSchema,
-  transaction_id: {
-    type: 'string',
-    description: 'What was bought: `GET /api/v2/transactions/{id}` shows it as it is now.',
-  },
+  transaction_id: textSchema('What was bought: `GET /api/v2/transactions/{id}` shows it as it is now.'),
 });
 
 const schema = { ...keySchema, required: ['key', 'status'] };
@@ -53,27 +48,17 @@ export function idempotencyKeyRoutes(deps: RedemptionKeyDeps): Route[] {
       tag: 'Redemptions',
       caller: 'user',
       params: { key: 'The `Idempotency-Key` that the request was sent with, percent-encoded.' },
-      query: {
-        type: 'object',
-        properties: {
-          gift_id: { type: 'string', maxLength: 64, description: 'The id or shortcode of the gift that was redeemed.' },
-        },
-      },
+      query: querySchema({
+        gift_id: textSchema('The id or shortcode of the gift that was redeemed.', { maxLength: 64 }),
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'What became of it.',
-          schema: dataSchema(schema),
-          example: {
-            data: {
-              key: 'till-7-000123',
-              gift_id: redemptionExample.gift_id,
-              status: 'done',
-              answer: { status: 201, body: { data: redemptionExample } },
-              redemption: redemptionExample,
-            },
-          },
-        },
+        dataAnswer('What became of it.', schema, {
+          key: 'till-7-000123',
+          gift_id: redemptionExample.gift_id,
+          status: 'done',
+          answer: { status: 201, body: { data: redemptionExample } },
+          redemption: redemptionExample,
+        }),
       ],
       errors: ['invalid_idempotency_key'],
       async open(early) {

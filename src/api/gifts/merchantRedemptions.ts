@@ -11,7 +11,7 @@ import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { cursorBody, cursorParameters, cursorRequest, cursorSchema } from '../representation/cursors.js';
-import { entity } from '../representation/schemas.js';
+import { entity, flagSchema, integerSchema, jsonAnswer, orNull, querySchema, textSchema } from '../pipeline/schemas.js';
 import { spanIn, spanParameters } from '../representation/spans.js';
 import { userOf } from '../pipeline/commandContext.js';
 import { type GiftRouteDeps } from './deps.js';
@@ -26,18 +26,15 @@ const SKEW_MS = 86_400_000;
 
 const redemptionRow = entity('MerchantRedemption', {
   ...redemptionProperties,
-  shortcode: {
-    type: ['string', 'null'],
-    description:
+  shortcode: orNull(
+    textSchema(
       'The gift’s shortcode, as the customer shows it; null: the gift was not valid for the merchant, or the caller neither redeems nor unredeems.',
-  },
-  product_id: { type: 'string' },
-  value: { type: 'integer', description: 'The gift’s value, pence.' },
-  user_id: {
-    type: ['string', 'null'],
-    description: 'The merchant’s user who redeemed it; null: the customer did, or a user who is gone.',
-  },
-  reversible: { type: 'boolean', description: 'Whether the caller can reverse it now.' },
+    ),
+  ),
+  product_id: textSchema(),
+  value: integerSchema('The gift’s value, pence.'),
+  user_id: orNull(textSchema('The merchant’s user who redeemed it; null: the customer did, or a user who is gone.')),
+  reversible: flagSchema('Whether the caller can reverse it now.'),
 });
 
 const rowExample = {
@@ -109,21 +106,13 @@ export function merchantRedemptionRoutes(deps: MerchantRedemptionDeps): Route[] 
       caller: 'user',
       noStore: true,
       reads: ['feed'],
-      query: {
-        type: 'object',
-        properties: {
-          location_id: { type: 'string', maxLength: 256, description: 'Only redemptions at this location.' },
-          ...spanParameters('redemptions'),
-          ...cursorParameters('^[0-9A-Za-z]{1,64}$'),
-        },
-      },
+      query: querySchema({
+        location_id: textSchema('Only redemptions at this location.', { maxLength: 256 }),
+        ...spanParameters('redemptions'),
+        ...cursorParameters('^[0-9A-Za-z]{1,64}$'),
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'One page.',
-          schema: cursorSchema(redemptionRow),
-          example: { data: [rowExample], next: null, has_more: false },
-        },
+        jsonAnswer('One page.', cursorSchema(redemptionRow), { data: [rowExample], next: null, has_more: false }),
       ],
       errors: ['forbidden'],
       async handle(call) {

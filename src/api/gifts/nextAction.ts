@@ -4,18 +4,13 @@ import type { TransactionDocument } from '../../projections/transactions.js';
 import { ERRORS } from '../../domain/errors.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
-import { record } from '../representation/schemas.js';
+import { record, textSchema } from '../pipeline/schemas.js';
 
 const nextAction = record({
-  type: {
-    type: 'string',
-    description: 'The card processor’s word for what the buyer has to do, such as `use_stripe_sdk`.',
-  },
-  client_secret: {
-    type: 'string',
-    description:
-      'For the card processor’s library in the buyer’s app. A secret of this buyer: neither store nor log it.',
-  },
+  type: textSchema('The card processor’s word for what the buyer has to do, such as `use_stripe_sdk`.'),
+  client_secret: textSchema(
+    'For the card processor’s library in the buyer’s app. A secret of this buyer: neither store nor log it.',
+  ),
 });
 
 export const NEXT_ACTION_FIELDS: NonNullable<Route['errorFields']> = {

@@ -2,7 +2,7 @@
 import { SEND_NOW } from '../../commands/rescheduleSend.js';
 import { DECEIVING } from '../../lib/unicodeText.js';
 import type { Schema } from '../pipeline/route.js';
-import { record } from '../representation/schemas.js';
+import { orNull, record, textSchema } from '../pipeline/schemas.js';
 
 const MAX_RECEIVERS = 10_000;
 /** Longest text of a time, in characters. */
@@ -28,12 +28,12 @@ export const PURCHASE_BODY: Schema = {
     {
       payment: record({
         method: { type: 'string', const: 'card' },
-        reference: { type: 'string', description: 'The card processor’s card id, or a wallet’s reference.' },
+        reference: textSchema('The card processor’s card id, or a wallet’s reference.'),
       }),
       purchase: record(
         {
           type: { type: 'string', const: 'gift' },
-          reference: { type: 'string', description: 'The product to buy.' },
+          reference: textSchema('The product to buy.'),
           receivers: {
             type: 'array',
             description: 'One entry per gift to create; absent: one gift without a receiver, to be shared by URL.',
@@ -44,36 +44,30 @@ export const PURCHASE_BODY: Schema = {
               type: 'object',
               additionalProperties: false,
               properties: {
-                phone_number: {
-                  type: 'string',
-                  description:
-                    'Mobile number, which can receive an SMS; without a country code a British one, such as `07700 900123`.',
-                },
-                user_id: { type: 'string' },
+                phone_number: textSchema(
+                  'Mobile number, which can receive an SMS; without a country code a British one, such as `07700 900123`.',
+                ),
+                user_id: textSchema(),
               },
               not: {
                 type: 'object',
-                properties: { phone_number: { type: 'string' }, user_id: { type: 'string' } },
+                properties: { phone_number: textSchema(), user_id: textSchema() },
                 required: ['phone_number', 'user_id'],
               },
               'x-errors': { not: 'receivers: give only one of phone_number or user_id' },
             },
           },
-          message: {
-            type: 'string',
+          message: textSchema('Shown to the receivers.', {
             maxLength: 1000,
             pattern: `^[^${DECEIVING}]*$`,
-            description: 'Shown to the receivers.',
             'x-errors': {
               pattern: 'purchase.message must not contain control characters, nor ones that turn the direction of text',
             },
-          },
-          send_at: {
-            type: 'string',
-            maxLength: MAX_TIME,
-            description:
-              'When receivers are notified and find their gifts: RFC 3339 with its zone, at most 366 days ahead and no later than the gifts expire; absent: at once. The charge is made at once.',
-          },
+          }),
+          send_at: textSchema(
+            'When receivers are notified and find their gifts: RFC 3339 with its zone, at most 366 days ahead and no later than the gifts expire; absent: at once. The charge is made at once.',
+            { maxLength: MAX_TIME },
+          ),
           reference_id: {
             ...REFERENCE_ID,
             description:
@@ -89,7 +83,7 @@ export const PURCHASE_BODY: Schema = {
       embed: {
         type: 'array',
         maxItems: 100,
-        items: { type: 'string' },
+        items: textSchema(),
         description: 'Relations to embed, as in the query.',
       },
     },
@@ -100,10 +94,10 @@ export const PURCHASE_BODY: Schema = {
 export const RESCHEDULE_BODY: Schema = {
   title: 'Reschedule',
   ...record({
-    send_at: {
-      type: ['string', 'null'],
-      maxLength: MAX_TIME,
-      description: `RFC 3339 with its zone; \`${SEND_NOW}\`; or null: not before another time is named.`,
-    },
+    send_at: orNull(
+      textSchema(`RFC 3339 with its zone; \`${SEND_NOW}\`; or null: not before another time is named.`, {
+        maxLength: MAX_TIME,
+      }),
+    ),
   }),
 };

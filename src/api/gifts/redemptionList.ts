@@ -9,6 +9,7 @@ import { GIFT_PARAM, type GiftRouteDeps } from './deps.js';
 import { redemptionEntity } from '../../entities/gifts.js';
 import { openGift } from './openGift.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
+import { jsonAnswer, querySchema } from '../pipeline/schemas.js';
 
 /** Redemptions in a gift's history, as they are now, the latest first. */
 export function redemptionsIn(history: readonly RecordedEvent[]): RedemptionDocument[] {
@@ -47,14 +48,13 @@ export function redemptionListRoutes(deps: GiftRouteDeps): Route[] {
       caller: 'user',
       params: GIFT_PARAM,
       giftParam: 'giftId',
-      query: { type: 'object', properties: cursorParameters('^[0-9a-f]{1,64}$') },
+      query: querySchema(cursorParameters('^[0-9a-f]{1,64}$')),
       answers: [
-        {
-          status: 200,
-          description: 'One page.',
-          schema: cursorSchema(redemptionSchema),
-          example: { data: [redemptionExample], next: null, has_more: false },
-        },
+        jsonAnswer('One page.', cursorSchema(redemptionSchema), {
+          data: [redemptionExample],
+          next: null,
+          has_more: false,
+        }),
       ],
       errors: [],
       async open(early) {

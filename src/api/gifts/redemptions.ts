@@ -3,7 +3,7 @@ import { hasRun, loadGift } from '../../commands/loadGift.js';
 import { loadToRedeem, redeemGift } from '../../commands/redeemGift.js';
 import { unredeemGift } from '../../commands/unredeemGift.js';
 import { mayUnredeem, refuseUnlessMayRedeem } from '../../domain/gift/decisions.js';
-import { dataSchema, entity } from '../representation/schemas.js';
+import { dataAnswer, entity, textSchema } from '../pipeline/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema } from '../pipeline/route.js';
 import { contextOf, userOf } from '../pipeline/commandContext.js';
@@ -13,7 +13,7 @@ import { keyNamed, openCancel, REDEEM_ROUTE, type RedemptionKeyDeps } from './re
 import { redemptionExample, redemptionSchema, reversedSchema } from './schemas.js';
 
 const REDEEM_BODY = entity('Redeem', {
-  location_id: { type: 'string', description: 'A registered location: a store’s id.' },
+  location_id: textSchema('A registered location: a store’s id.'),
 });
 
 const ONLY_FALSE = { 'x-message': 'Only redeemed: false can be patched.' };
@@ -36,14 +36,7 @@ export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
       giftParam: 'giftId',
       body: REDEEM_BODY,
       bodyExample: { location_id: redemptionExample.location_id },
-      answers: [
-        {
-          status: 201,
-          description: 'The redemption.',
-          schema: dataSchema(redemptionSchema),
-          example: { data: redemptionExample },
-        },
-      ],
+      answers: [dataAnswer('The redemption.', redemptionSchema, redemptionExample, { status: 201 })],
       errors: [
         'cannot_redeem',
         'staff_receives_no_gifts',
@@ -99,12 +92,11 @@ export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
       body: UNREDEEM_BODY,
       bodyExample: { redeemed: false },
       answers: [
-        {
-          status: 200,
-          description: 'The reversed redemption, or the one that will never be.',
-          schema: dataSchema(reversedSchema),
-          example: { data: { ...redemptionExample, redeemed: false, updated_at: '2026-11-21T10:20:00.000Z' } },
-        },
+        dataAnswer('The reversed redemption, or the one that will never be.', reversedSchema, {
+          ...redemptionExample,
+          redeemed: false,
+          updated_at: '2026-11-21T10:20:00.000Z',
+        }),
       ],
       errors: [
         'cannot_unredeem',

@@ -12,19 +12,27 @@ import {
   segmentSchema,
   storeSchema,
 } from '../catalogue/schemas.js';
-import { embeddedSchema, entity, record } from '../representation/schemas.js';
+import {
+  embeddedSchema,
+  entity,
+  flagSchema,
+  integerSchema,
+  listSchema,
+  orNull,
+  record,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 
-const ID: Schema = { type: 'string', description: 'An identifier.' };
-const GIFT_ID: Schema = { type: 'string', pattern: '^[0-9a-f]{20}$', description: "A gift's id." };
-const EMPTY: Schema = { type: 'string', description: 'Empty.' };
-const NULL: Schema = { type: ['string', 'null'] };
-const PLAIN_TIME: Schema = {
-  type: 'string',
+const ID = textSchema('An identifier.');
+const GIFT_ID = textSchema("A gift's id.", { pattern: '^[0-9a-f]{20}$' });
+const EMPTY = textSchema('Empty.');
+const NULL = orNull(textSchema());
+const PLAIN_TIME = textSchema('`YYYY-MM-DD HH:MM:SS`, UTC.', {
   pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$',
-  description: '`YYYY-MM-DD HH:MM:SS`, UTC.',
-};
+});
 const PLAIN_OR_EMPTY = '^(\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d)?$';
-const ISO_TIME: Schema = { type: 'string', format: 'date-time', description: 'ISO 8601, UTC.' };
+const ISO_TIME = timeSchema('ISO 8601, UTC.');
 const DATE: Schema = { type: 'string', format: 'date' };
 const SEND_AT: Schema = {
   ...ISO_TIME,
@@ -36,62 +44,50 @@ const SEND_AT: Schema = {
 export const redemptionProperties = {
   id: ID,
   gift_id: GIFT_ID,
-  redeemed: { type: 'boolean', description: 'True after redeem, false after unredeem.' },
+  redeemed: flagSchema('True after redeem, false after unredeem.'),
   creation_at: ISO_TIME,
   updated_at: ISO_TIME,
-  location_id: { type: 'string', description: 'The location it was made at.' },
+  location_id: textSchema('The location it was made at.'),
 };
 
 export const redemptionSchema = entity('Redemption', redemptionProperties);
 
 export const reversedSchema = entity('ReversedRedemption', {
-  id: { type: 'string', description: 'An identifier; where nothing was redeemed, it names no redemption.' },
+  id: textSchema('An identifier; where nothing was redeemed, it names no redemption.'),
   gift_id: GIFT_ID,
   redeemed: { type: 'boolean', const: false },
   creation_at: ISO_TIME,
   updated_at: ISO_TIME,
-  location_id: {
-    type: ['string', 'null'],
-    description: 'The location it was made at; null: nothing was redeemed, and never will be with this key.',
-  },
+  location_id: orNull(
+    textSchema('The location it was made at; null: nothing was redeemed, and never will be with this key.'),
+  ),
 });
 
 export const giftSchema = entity(
   'Gift',
   {
     id: GIFT_ID,
-    shortcode: {
-      type: 'string',
+    shortcode: textSchema('What opens the gift for others; it can’t be made of the id. Read without regard to case.', {
       pattern: '^[0-9A-HJKMNP-TV-Z]{16}$',
-      description: 'What opens the gift for others; it can’t be made of the id. Read without regard to case.',
-    },
-    sender_id: { type: 'string', description: "The buyer's user id." },
-    receiver_id: {
-      type: 'string',
-      description: "The owner's user id, shown to the owner and to a buyer who named that user; else empty.",
-    },
-    purchase_id: { type: 'string', description: 'The product bought.' },
+    }),
+    sender_id: textSchema("The buyer's user id."),
+    receiver_id: textSchema("The owner's user id, shown to the owner and to a buyer who named that user; else empty."),
+    purchase_id: textSchema('The product bought.'),
     transaction_id: ID,
     message_id: ID,
-    voucher_id: { ...NULL, description: "The gift's voucher, once it has one." },
-    redeemed_id: { ...NULL, description: 'The redemption, while redeemed.' },
+    voucher_id: orNull(textSchema("The gift's voucher, once it has one.")),
+    redeemed_id: orNull(textSchema('The redemption, while redeemed.')),
     code: EMPTY,
     vid: EMPTY,
     redeem_code: EMPTY,
-    reminder_sent: {
-      type: 'string',
-      pattern: PLAIN_OR_EMPTY,
-      description: 'When the last reminder was sent; or empty.',
-    },
+    reminder_sent: textSchema('When the last reminder was sent; or empty.', { pattern: PLAIN_OR_EMPTY }),
     type: EMPTY,
     expiry_date: { ...DATE, description: 'The last valid day, in UTC.' },
     created_at: PLAIN_TIME,
     updated_at: PLAIN_TIME,
-    sent_date: {
-      type: 'string',
+    sent_date: textSchema('When the charge settled, or a scheduled gift was sent; empty before.', {
       pattern: PLAIN_OR_EMPTY,
-      description: 'When the charge settled, or a scheduled gift was sent; empty before.',
-    },
+    }),
     deleted_at: NULL,
     assigned_date: NULL,
     assigned_client: NULL,
@@ -103,21 +99,17 @@ export const giftSchema = entity(
     image_url: NULL,
     theme_id: EMPTY,
     theme_info: record({
-      clientIds: { type: 'array', items: { type: 'string' } },
+      clientIds: listSchema(textSchema()),
       name: EMPTY,
       type: EMPTY,
       label: EMPTY,
       id: EMPTY,
     }),
-    launch_url: { type: 'string', format: 'uri', description: 'A page about the gift that needs no token.' },
-    reminders_sent: { type: 'array', items: PLAIN_TIME, description: 'When the reminders were sent, in order.' },
-    is_expired: { type: 'boolean' },
+    launch_url: textSchema('A page about the gift that needs no token.', { format: 'uri' }),
+    reminders_sent: listSchema(PLAIN_TIME, 'When the reminders were sent, in order.'),
+    is_expired: flagSchema(),
     gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
-    status_code: {
-      type: 'string',
-      enum: ['PE', 'SE', 'UC', 'RE', 'CA'],
-      description: 'SE: has a receiver; UC: has none yet.',
-    },
+    status_code: textSchema('SE: has a receiver; UC: has none yet.', { enum: ['PE', 'SE', 'UC', 'RE', 'CA'] }),
     status: { type: 'integer', enum: [1, 2, 3, 5, 12] },
   },
   { send_at: SEND_AT },
@@ -129,7 +121,7 @@ export const maskedGiftSchema: Schema = {
   title: 'MaskedGift',
   properties: {
     ...(giftSchema['properties'] as Readonly<Record<string, Schema>>),
-    shortcode: { type: 'string', const: MASK, description: 'Masked, also in `launch_url`.' },
+    shortcode: textSchema('Masked, also in `launch_url`.', { const: MASK }),
   },
 };
 
@@ -138,79 +130,67 @@ const messageSchema = entity('Message', {
   created_at: PLAIN_TIME,
   updated_at: PLAIN_TIME,
   gift_id: GIFT_ID,
-  message: { type: 'string', description: 'Shown to the receiver; empty when none was given.' },
+  message: textSchema('Shown to the receiver; empty when none was given.'),
   conversation_id: EMPTY,
-  sender_id: { type: 'string' },
+  sender_id: textSchema(),
 });
 
 export const voucherV1Schema = entity('VoucherV1', {
   id: ID,
-  code: { type: 'string' },
+  code: textSchema(),
   gift_id: GIFT_ID,
-  segment_id: { type: 'string' },
+  segment_id: textSchema(),
   expiry_date: PLAIN_TIME,
   created_at: { ...PLAIN_TIME, type: ['string', 'null'] },
   updated_at: PLAIN_TIME,
 });
 
 export const voucherV2Schema = entity('VoucherV2', {
-  voucherType: { type: 'string' },
+  voucherType: textSchema(),
   segment: segmentSchema,
   expiresAt: ISO_TIME,
-  data: {
-    type: 'array',
-    items: record({
+  data: listSchema(
+    record({
       type: { type: 'string', enum: ['qr', 'alpha/qr', 'alpha/pin'] },
-      label: { type: 'string' },
-      value: { type: 'string' },
+      label: textSchema(),
+      value: textSchema(),
     }),
-  },
+  ),
   dateCreated: ISO_TIME,
   dateModified: ISO_TIME,
   giftId: GIFT_ID,
 });
 
 export const voucherOptionsSchema = entity('VoucherOptions', {
-  segments: {
-    type: 'array',
-    items: record({ id: ID, name: { type: 'string' }, expiry: { type: 'integer' } }),
-  },
+  segments: listSchema(record({ id: ID, name: textSchema(), expiry: integerSchema() })),
   dateCreated: ISO_TIME,
   dateModified: ISO_TIME,
-  productId: { type: 'string' },
+  productId: textSchema(),
 });
 
 export const adjustmentCodesSchema = entity('AdjustmentCodes', {
-  product_id: { type: 'string' },
-  adjustment_codes: { type: 'array', items: { type: 'string' } },
+  product_id: textSchema(),
+  adjustment_codes: listSchema(textSchema()),
 });
 
 export const transactionSchema = entity(
   'Transaction',
   {
     id: ID,
-    retail: { type: 'string', pattern: '^\\d+\\.\\d{2}$', description: 'The total, in pounds.' },
+    retail: textSchema('The total, in pounds.', { pattern: '^\\d+\\.\\d{2}$' }),
     created_at: PLAIN_TIME,
     updated_at: PLAIN_TIME,
-    gifts: { type: 'array', items: GIFT_ID, description: 'Ids of the gifts bought.' },
+    gifts: listSchema(GIFT_ID, 'Ids of the gifts bought.'),
     purchased_at_date: DATE,
     purchased_at_time: { type: 'string', pattern: '^\\d\\d:\\d\\d:\\d\\d$' },
-    status: {
-      type: 'string',
+    status: textSchema('`disputed`: the buyer’s bank claims the money, or has taken it back.', {
       enum: TRANSACTION_STATUSES,
-      description: '`disputed`: the buyer’s bank claims the money, or has taken it back.',
-    },
+    }),
   },
   {
     send_at: SEND_AT,
-    reference_id: {
-      type: 'string',
-      description: 'Only of a purchase that was made with one: the caller’s own name for it.',
-    },
-    replaces: {
-      type: 'string',
-      description: 'Only of a purchase at no charge: the gift that support replaced by this one’s.',
-    },
+    reference_id: textSchema('Only of a purchase that was made with one: the caller’s own name for it.'),
+    replaces: textSchema('Only of a purchase at no charge: the gift that support replaced by this one’s.'),
   },
 );
 

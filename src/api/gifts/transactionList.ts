@@ -19,6 +19,7 @@ import { type GiftRouteDeps } from './deps.js';
 import { transactionEntity } from '../../entities/gifts.js';
 import { transactionExample, transactionSchema } from './schemas.js';
 import { REFERENCE_ID } from './purchaseBody.js';
+import { jsonAnswer, querySchema } from '../pipeline/schemas.js';
 
 /**
  * The most gifts on one page, which shows their ids: as many as the largest purchase has. A page has one purchase at
@@ -70,20 +71,16 @@ export function transactionListRoutes(deps: GiftRouteDeps): Route[] {
       tag: 'Transactions',
       caller: 'user',
       reads: ['byUser', 'reversals'],
-      query: {
-        type: 'object',
-        properties: {
-          reference_id: { ...REFERENCE_ID, description: 'Only purchases with this `reference_id`.' },
-          ...cursorParameters(timedCursor(32)),
-        },
-      },
+      query: querySchema({
+        reference_id: { ...REFERENCE_ID, description: 'Only purchases with this `reference_id`.' },
+        ...cursorParameters(timedCursor(32)),
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'One page.',
-          schema: cursorSchema(transactionSchema),
-          example: { data: [transactionExample], next: null, has_more: false },
-        },
+        jsonAnswer('One page.', cursorSchema(transactionSchema), {
+          data: [transactionExample],
+          next: null,
+          has_more: false,
+        }),
       ],
       errors: [],
       async handle(call) {

@@ -29,7 +29,7 @@ import { positionText } from '../../ports/positionText.js';
 import { PURCHASE_BODY, type PurchaseBody, RESCHEDULE_BODY } from './purchaseBody.js';
 import { POSITION_HEADER, waitUntilProjected } from '../pipeline/positions.js';
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
-import { dataSchema } from '../representation/schemas.js';
+import { dataAnswer, dataSchema, jsonAnswer, querySchema } from '../pipeline/schemas.js';
 import {
   boughtGiftExample,
   giftEmbeddedExample,
@@ -354,13 +354,12 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       body: RESCHEDULE_BODY,
       bodyExample: { send_at: '2026-12-24T09:00:00+01:00' },
       answers: [
-        {
-          status: 200,
-          description: 'The transaction.',
-          headers: LOCATION,
-          schema: dataSchema(transactionSchema),
-          example: { data: { ...transactionExample, send_at: '2026-12-24T08:00:00.000Z' } },
-        },
+        dataAnswer(
+          'The transaction.',
+          transactionSchema,
+          { ...transactionExample, send_at: '2026-12-24T08:00:00.000Z' },
+          { headers: LOCATION },
+        ),
       ],
       errorHeaders: { invalid_send_at: REFUSED_TIME },
       errors: ['transaction_not_found', 'nothing_to_send', 'invalid_send_at', 'rescheduled_too_often'],
@@ -395,13 +394,12 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       readsSingly: true,
       embeds: LISTED_GIFT_RELATIONS,
       params: { transactionId: 'The transaction’s id.' },
-      query: { type: 'object', properties: pageParameters },
+      query: querySchema(pageParameters),
       answers: [
-        {
-          status: 200,
-          description: 'One page.',
-          schema: pageSchema(giftSchema, listedGiftsEmbeddedSchema),
-          example: paginate({
+        jsonAnswer(
+          'One page.',
+          pageSchema(giftSchema, listedGiftsEmbeddedSchema),
+          paginate({
             publicUrl: 'https://gifts.example',
             path: `/api/v2/transactions/${transactionExample.id}/gifts`,
             rawQuery: '',
@@ -411,7 +409,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
             data: [giftExample],
             embedded: undefined,
           }),
-        },
+        ),
       ],
       errors: ['transaction_not_found'],
       async open(early) {

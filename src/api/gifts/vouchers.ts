@@ -11,7 +11,7 @@ import { type VoucherDocument, voucherIn } from '../../projections/gifts.js';
 import { segmentEntity } from '../../entities/catalogue.js';
 import { segmentExample, segmentSchema } from '../catalogue/schemas.js';
 import { embeddedCollector } from '../../entities/embedded.js';
-import { dataSchema, embeddedSchema } from '../representation/schemas.js';
+import { dataSchema, embeddedSchema, jsonAnswer, textSchema } from '../pipeline/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import { BEHIND_WAIT_MS } from '../../runtime/readmodels/index.js';
@@ -32,7 +32,7 @@ import {
   voucherV2Schema,
 } from './schemas.js';
 
-const SEGMENT_ID: Schema = { type: 'string', description: 'One of the product’s segments; absent: its first.' };
+const SEGMENT_ID = textSchema('One of the product’s segments; absent: its first.');
 const STATE_ERRORS = [
   'voucher_not_available',
   'invalid_segment',
@@ -52,7 +52,7 @@ const V1_BODY: Schema = {
     embed: {
       type: 'array',
       maxItems: 100,
-      items: { type: 'string' },
+      items: textSchema(),
       description: '`voucher.segment` embeds the segment.',
     },
   },
@@ -119,9 +119,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       caller: 'user',
       params: GIFT_PARAM,
       giftParam: 'giftId',
-      answers: [
-        { status: 200, description: 'The options.', schema: voucherOptionsSchema, example: voucherOptionsExample },
-      ],
+      answers: [jsonAnswer('The options.', voucherOptionsSchema, voucherOptionsExample)],
       errors: [],
       async open(early) {
         const joined = await openGift(deps, early);
@@ -154,7 +152,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       body: V2_BODY,
       bodyOptional: true,
       bodyExample: { segmentId: segmentExample.id },
-      answers: [{ status: 200, description: 'The voucher.', schema: voucherV2Schema, example: voucherV2Example }],
+      answers: [jsonAnswer('The voucher.', voucherV2Schema, voucherV2Example)],
       errors: ['cannot_redeem', 'staff_receives_no_gifts', ...STATE_ERRORS],
       async open(early) {
         const loaded = await load(early);
@@ -179,7 +177,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       caller: 'user',
       params: GIFT_PARAM,
       giftParam: 'giftId',
-      answers: [{ status: 200, description: 'The voucher.', schema: voucherV2Schema, example: voucherV2Example }],
+      answers: [jsonAnswer('The voucher.', voucherV2Schema, voucherV2Example)],
       errors: ['cannot_redeem', 'staff_receives_no_gifts', 'voucher_not_found'],
       async open(early) {
         const loaded = await load(early);
@@ -206,21 +204,20 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       bodyOptional: true,
       bodyExample: { segmentId: segmentExample.id, embed: ['voucher.segment'] },
       answers: [
-        {
-          status: 200,
-          description: 'The gift with its voucher.',
-          schema: {
+        jsonAnswer(
+          'The gift with its voucher.',
+          {
             ...dataSchema(giftSchema, {
               ...embeddedSchema({ vouchers: voucherV1Schema, segments: segmentSchema }),
               description: 'Always the voucher; its segment when requested.',
             }),
             required: ['data', 'embedded'],
           },
-          example: {
+          {
             data: { ...boughtGiftExample, voucher_id: voucherV1Example.id, updated_at: voucherV1Example.updated_at },
             embedded: { vouchers: [voucherV1Example], segments: [segmentExample] },
           },
-        },
+        ),
       ],
       errors: ['cannot_redeem', 'staff_receives_no_gifts', ...STATE_ERRORS],
       async open(early) {

@@ -1,5 +1,6 @@
 /** The description's section of requests that the service makes (OpenAPI 3.1, `webhooks`). */
 import type { Schema } from '../pipeline/route.js';
+import { textSchema } from '../pipeline/schemas.js';
 
 export interface DescribedWebhook {
   readonly operation: string;
@@ -30,7 +31,7 @@ export function webhookItem(
         in: 'header',
         required: true,
         description: text,
-        schema: { type: 'string' },
+        schema: textSchema(),
       })),
       requestBody: { required: true, content: { 'application/json': { schema: reference(body), example } } },
       responses: Object.fromEntries(Object.entries(answers).map(([status, text]) => [status, { description: text }])),

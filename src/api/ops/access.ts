@@ -15,6 +15,7 @@ import type { OpsRoute } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
 import { rangeParameters, requestedTimes, requestedZone } from './ranges.js';
 import { isWithin } from '../../ops/ranges/timeBounds.js';
+import { jsonAnswer, querySchema, textSchema } from '../pipeline/schemas.js';
 
 /** Cost at which an answer ends, in records read; each page of records costs `COST_OF_DAY` more. */
 const MOST_READ = 10_000;
@@ -46,49 +47,39 @@ export function accessRoutes({
       description: `The records that calls under \`/ops\` and exports left within a span of time, this call not among them, in order. \`next\` is the \`after\` of the following page; a page may hold less than \`limit\`, since at most ${MOST_READ} records are read for it.`,
       tag: 'Audit',
       roles: ['auditor'],
-      query: {
-        type: 'object',
-        properties: {
-          ...rangeParameters,
-          from: {
-            ...rangeParameters.from,
-            description: 'Records from this time on, or from the beginning of a day. Default: of the day of `to`.',
-          },
-          to: { ...rangeParameters.to, description: 'Up to this time, or to the end of a day. Default: now.' },
-          person: { ...TEXT, description: 'Only calls about this user, or `phone:{phone_id}`, or that found them.' },
-          gift: { ...TEXT, description: 'Only calls about this gift, by its id or shortcode.' },
-          who: { ...TEXT, description: 'Only calls by this user, or `cli:{system user}@{host}`.' },
-          after: {
-            type: 'string',
-            pattern: '^\\d{4}-\\d{2}-\\d{2}\\.(?:-1|\\d{1,15})$',
-            description: 'Only records after this place: a `next`.',
-          },
-          ...limitParameter,
+      query: querySchema({
+        ...rangeParameters,
+        from: {
+          ...rangeParameters.from,
+          description: 'Records from this time on, or from the beginning of a day. Default: of the day of `to`.',
         },
-      },
+        to: { ...rangeParameters.to, description: 'Up to this time, or to the end of a day. Default: now.' },
+        person: { ...TEXT, description: 'Only calls about this user, or `phone:{phone_id}`, or that found them.' },
+        gift: { ...TEXT, description: 'Only calls about this gift, by its id or shortcode.' },
+        who: { ...TEXT, description: 'Only calls by this user, or `cli:{system user}@{host}`.' },
+        after: textSchema('Only records after this place: a `next`.', {
+          pattern: '^\\d{4}-\\d{2}-\\d{2}\\.(?:-1|\\d{1,15})$',
+        }),
+        ...limitParameter,
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'The records.',
-          schema: nextPageSchema(eventSchema, 'string'),
-          example: {
-            data: [
-              {
-                ...eventExample,
-                stream: 'access-2026-05-04',
-                type: 'RecordsShown',
-                data: {
-                  what: 'GET /ops/access',
-                  asked: { from: '2026-05-03', to: '2026-05-03', time_zone: 'Europe/London' },
-                  personal: false,
-                  reason: null,
-                  count: 3,
-                },
+        jsonAnswer('The records.', nextPageSchema(eventSchema, 'string'), {
+          data: [
+            {
+              ...eventExample,
+              stream: 'access-2026-05-04',
+              type: 'RecordsShown',
+              data: {
+                what: 'GET /ops/access',
+                asked: { from: '2026-05-03', to: '2026-05-03', time_zone: 'Europe/London' },
+                personal: false,
+                reason: null,
+                count: 3,
               },
-            ],
-            next: null,
-          },
-        },
+            },
+          ],
+          next: null,
+        }),
       ],
       errors: [],
       async handle({ query }, sight) {

@@ -1,17 +1,15 @@
 import { type Finding, FINDING_CODES, HARMS } from '../../ops/diagnosis/index.js';
-import { dataSchema, entity, listSchema } from '../representation/schemas.js';
+import { dataAnswer, entity, listSchema, textSchema } from '../pipeline/schemas.js';
 import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import type { OpsRoute } from './frame.js';
 
-const TEXT: Schema = { type: 'string' };
-
 const findingSchema = entity('Finding', {
   code: { type: 'string', enum: FINDING_CODES },
-  harm: { type: 'string', enum: HARMS, description: 'Who is harmed; `risk`: nobody yet.' },
-  what: { ...TEXT, description: 'What is wrong, with names, numbers and times.' },
-  means: { ...TEXT, description: 'What it means for people and money.' },
-  command: { ...TEXT, description: 'The one command that mends it, or shows what to mend.' },
+  harm: textSchema('Who is harmed; `risk`: nobody yet.', { enum: HARMS }),
+  what: textSchema('What is wrong, with names, numbers and times.'),
+  means: textSchema('What it means for people and money.'),
+  command: textSchema('The one command that mends it, or shows what to mend.'),
 } satisfies Record<keyof Finding, Schema>);
 
 const example: Finding = {
@@ -35,14 +33,7 @@ export function diagnosisRoutes({ diagnose }: Pick<OpsDeps, 'diagnose'>): OpsRou
       roles: ['support', 'auditor'],
       watched: true,
       evenUnrecorded: true,
-      answers: [
-        {
-          status: 200,
-          description: 'What is wrong.',
-          schema: dataSchema(listSchema(findingSchema)),
-          example: { data: [example] },
-        },
-      ],
+      answers: [dataAnswer('What is wrong.', listSchema(findingSchema), [example])],
       errors: [],
       async handle() {
         const found = await diagnose();

@@ -4,7 +4,16 @@ import { type Person, personOf } from '../../domain/erasure.js';
 import { Refusal } from '../../domain/refusal.js';
 import { ID_PATTERN } from '../../import/schemas.js';
 import { type Erasures, ErasureWaitsError } from '../../ops/people/index.js';
-import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
+import {
+  dataAnswer,
+  entity,
+  flagSchema,
+  listSchema,
+  orNull,
+  record,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
@@ -13,22 +22,18 @@ import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from 
 type ErasureView = Awaited<ReturnType<Erasures['erase']>>['view'];
 type ErasureRequestView = Awaited<ReturnType<Erasures['request']>>['view'];
 
-const TIME: Schema = { type: 'string', format: 'date-time' };
+const TIME = timeSchema();
 
 const erasureSchema = entity('Erasure', {
-  id: { type: 'string' },
-  person: { type: 'string', description: 'As in the path.' },
-  erased_at: { ...TIME, description: 'When nothing was left in the log, the read models and the key store.' },
-  complete_at: {
-    ...TIME,
-    description: 'When the last backup of the key store that could hold the keys has ended its life.',
-  },
-  already: { type: 'boolean', description: 'The person had been erased before.' },
-  unread: {
-    ...listSchema({ type: 'string' }),
-    description:
-      'Names, as their streams, that were altered in the key store: counters, stored answers and claims of messages that hold them were not found, and end within 48 hours.',
-  },
+  id: textSchema(),
+  person: textSchema('As in the path.'),
+  erased_at: timeSchema('When nothing was left in the log, the read models and the key store.'),
+  complete_at: timeSchema('When the last backup of the key store that could hold the keys has ended its life.'),
+  already: flagSchema('The person had been erased before.'),
+  unread: listSchema(
+    textSchema(),
+    'Names, as their streams, that were altered in the key store: counters, stored answers and claims of messages that hold them were not found, and end within 48 hours.',
+  ),
 } satisfies Record<keyof ErasureView, Schema>);
 
 const example: ErasureView = {
@@ -51,22 +56,16 @@ export function requestedPerson(id: string): Person {
 }
 
 const requestSchema = entity('ErasureRequest', {
-  id: { type: 'string' },
-  person: { type: 'string', description: 'As in the path.' },
-  status: {
-    type: 'string',
+  id: textSchema(),
+  person: textSchema('As in the path.'),
+  status: textSchema('Once it has started it can not be withdrawn; the service finishes it.', {
     enum: ['requested', 'started', 'withdrawn', 'erased'],
-    description: 'Once it has started it can not be withdrawn; the service finishes it.',
-  },
-  reason: { type: 'string' },
-  requested_by: { type: ['string', 'null'], description: 'Who requested it: a user, or `cli:` and a system user.' },
+  }),
+  reason: textSchema(),
+  requested_by: orNull(textSchema('Who requested it: a user, or `cli:` and a system user.')),
   requested_at: TIME,
-  due_at: {
-    type: ['string', 'null'],
-    format: 'date-time',
-    description: 'When it is carried out, unless it is withdrawn or approved before.',
-  },
-  erased_at: { type: ['string', 'null'], format: 'date-time' },
+  due_at: orNull(timeSchema('When it is carried out, unless it is withdrawn or approved before.')),
+  erased_at: orNull(timeSchema()),
 } satisfies Record<keyof ErasureRequestView, Schema>);
 
 const requestExample: ErasureRequestView = {
@@ -108,18 +107,12 @@ export function erasureRoutes({ gifts, erasures, erasureDelayMs }: OpsDeps): Ops
         'Staff and users of merchants are refused until an import has retired them.',
       daily: 'erasures',
       answers: [
-        {
-          status: 202,
-          description: 'Requested, now or before.',
-          schema: dataSchema(requestSchema),
-          example: { data: requestExample },
-        },
-        {
-          status: 200,
-          description: 'Erased before.',
-          schema: dataSchema(requestSchema),
-          example: { data: { ...requestExample, status: 'erased', erased_at: example.erased_at } },
-        },
+        dataAnswer('Requested, now or before.', requestSchema, requestExample, { status: 202 }),
+        dataAnswer('Erased before.', requestSchema, {
+          ...requestExample,
+          status: 'erased',
+          erased_at: example.erased_at,
+        }),
       ],
       errors: ['person_not_found', 'number_of_user', 'erasure_of_staff', 'another_user_required'],
       async handle(call) {
@@ -138,7 +131,7 @@ export function erasureRoutes({ gifts, erasures, erasureDelayMs }: OpsDeps): Ops
         'By another user of support than the one who requested it. Destroys what opens the personal data of a user, or of a number that is no user’s, then everything derived from it; it can not be undone. Takes some seconds. An erasure that was interrupted is finished by the same request; ' +
         'while money of the person is not settled it answers 409, says what it waits for, and has started: they can no longer log in.',
       daily: 'erasures',
-      answers: [{ status: 200, description: 'Erased.', schema: dataSchema(erasureSchema), example: { data: example } }],
+      answers: [dataAnswer('Erased.', erasureSchema, example)],
       errors: [
         'erasure_not_found',
         'person_not_found',
@@ -159,14 +152,7 @@ export function erasureRoutes({ gifts, erasures, erasureDelayMs }: OpsDeps): Ops
       summary: 'Withdraw the requested erasure of a person',
       description: 'By any user of support, until it has started.',
       bodyExample: { reason: 'the letter was not theirs' },
-      answers: [
-        {
-          status: 200,
-          description: 'Withdrawn.',
-          schema: dataSchema(requestSchema),
-          example: { data: { ...requestExample, status: 'withdrawn' } },
-        },
-      ],
+      answers: [dataAnswer('Withdrawn.', requestSchema, { ...requestExample, status: 'withdrawn' })],
       errors: ['person_not_found', 'erasure_not_found', 'erasure_started'],
       async handle(call) {
         return answer(await erasures.withdraw(...commandIn(call)));
@@ -185,14 +171,7 @@ export function openErasureRoutes({ erasures }: Pick<OpsDeps, 'erasures'>): OpsR
       description: 'All of them, the one that is due first at the beginning.',
       tag: 'People',
       roles: ['support', 'auditor'],
-      answers: [
-        {
-          status: 200,
-          description: 'The erasures.',
-          schema: dataSchema(listSchema(requestSchema)),
-          example: { data: [requestExample] },
-        },
-      ],
+      answers: [dataAnswer('The erasures.', listSchema(requestSchema), [requestExample])],
       errors: [],
       async handle() {
         const open = await erasures.unfinished();

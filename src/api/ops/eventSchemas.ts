@@ -1,39 +1,31 @@
 /** Schemas of shown events (docs/support.md#shown-events). */
 import type { EventView } from '../../ops/history/eventView.js';
 import type { Schema } from '../pipeline/route.js';
-import { entity } from '../representation/schemas.js';
-
-const nullable = { type: ['string', 'null'] };
+import { countSchema, entity, listSchema, orNull, textSchema, timeSchema } from '../pipeline/schemas.js';
 
 export const callerSchema: Schema = {
   title: 'Caller',
   type: 'object',
   additionalProperties: false,
   properties: {
-    user: {
-      type: 'string',
-      description: "A user's id, `cli:<system user>@<host>`, or the part of the service that acted.",
-    },
-    client: { type: 'string', description: 'The client that the user was signed in with.' },
-    roles: { type: 'array', items: { type: 'string' }, description: "The user's roles and permissions at that time." },
+    user: textSchema("A user's id, `cli:<system user>@<host>`, or the part of the service that acted."),
+    client: textSchema('The client that the user was signed in with.'),
+    roles: listSchema(textSchema(), "The user's roles and permissions at that time."),
   },
 };
 
 export const eventSchema = entity('Event', {
-  position: {
-    type: 'string',
-    description: 'The position in the log: greater for a later event, compared byte by byte.',
-  },
-  stream: { type: 'string' },
-  revision: { type: 'integer', minimum: 0, description: 'The index in the stream, from 0.' },
-  type: { type: 'string' },
-  id: { type: 'string' },
-  at: { type: 'string', format: 'date-time' },
+  position: textSchema('The position in the log: greater for a later event, compared byte by byte.'),
+  stream: textSchema(),
+  revision: countSchema('The index in the stream, from 0.'),
+  type: textSchema(),
+  id: textSchema(),
+  at: timeSchema(),
   by: callerSchema,
-  request_id: { ...nullable, description: 'The request that caused it: `X-Request-Id`.' },
-  command_id: { type: 'string', description: 'The command that appended it.' },
-  causation_id: { ...nullable, description: 'The event that caused it.' },
-  correlation_id: { type: 'string', description: 'The same for all events that follow from one request.' },
+  request_id: orNull(textSchema('The request that caused it: `X-Request-Id`.')),
+  command_id: textSchema('The command that appended it.'),
+  causation_id: orNull(textSchema('The event that caused it.')),
+  correlation_id: textSchema('The same for all events that follow from one request.'),
   data: {
     type: 'object',
     additionalProperties: true,

@@ -1,44 +1,46 @@
 /** Route that shows the latest signed heads and their witnesses (docs/support.md#evidence-at-a-glance). */
 import type { EvidenceView } from '../../ops/evidence/index.js';
 import type { Schema } from '../pipeline/route.js';
-import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
+import {
+  countSchema,
+  dataAnswer,
+  entity,
+  flagSchema,
+  listSchema,
+  orNull,
+  record,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
 import type { OpsRoute } from './frame.js';
 
-const TEXT: Schema = { type: 'string' };
-const TIME: Schema = { type: 'string', format: 'date-time' };
+const TEXT = textSchema();
+const TIME = timeSchema();
 
 const headSchema = entity('ListedHead', {
-  at: { ...TIME, description: 'When it was signed.' },
-  size: {
-    type: ['integer', 'null'],
-    minimum: 0,
-    description: 'How many events it covers; null: what is stored is not a head.',
-  },
-  root: { type: ['string', 'null'], description: 'The root of the Merkle tree over them, in base64; null as `size`.' },
-  position: { ...TEXT, description: 'The log position of the last of them.' },
-  published: { type: 'boolean', description: 'Whether it is the one at `/checkpoint`.' },
-  cosigned_by: {
-    ...listSchema(record({ witness: TEXT, at: TIME })),
-    description: 'Witnesses whose valid cosignature is stored: only that of the published head is.',
-  },
+  at: timeSchema('When it was signed.'),
+  size: orNull(countSchema('How many events it covers; null: what is stored is not a head.')),
+  root: orNull(textSchema('The root of the Merkle tree over them, in base64; null as `size`.')),
+  position: textSchema('The log position of the last of them.'),
+  published: flagSchema('Whether it is the one at `/checkpoint`.'),
+  cosigned_by: listSchema(
+    record({ witness: TEXT, at: TIME }),
+    'Witnesses whose valid cosignature is stored: only that of the published head is.',
+  ),
 } satisfies Record<keyof EvidenceView['heads'][number], Schema>);
 
 const verificationSchema = record({
-  at: { ...TIME, description: 'When it ended.' },
-  by: { type: ['string', 'null'], description: 'Who made it.' },
-  events: { type: 'integer', minimum: 0, description: 'How many events were read.' },
+  at: timeSchema('When it ended.'),
+  by: orNull(textSchema('Who made it.')),
+  events: countSchema('How many events were read.'),
 } satisfies Record<keyof NonNullable<EvidenceView['last_verified']>, Schema>);
 
 const evidenceSchema = entity('EvidenceAtAGlance', {
-  origin: { type: ['string', 'null'], description: 'The name of the log in its heads; null: nothing was signed yet.' },
-  heads: { ...listSchema(headSchema), description: 'The latest first, at most 20.' },
-  not_cosigned_by: { ...listSchema(TEXT), description: 'Witnesses without a cosignature of the published head.' },
-  uncovered_since: {
-    type: ['string', 'null'],
-    format: 'date-time',
-    description: 'When the first event happened that no head covers; null: there is none.',
-  },
+  origin: orNull(textSchema('The name of the log in its heads; null: nothing was signed yet.')),
+  heads: listSchema(headSchema, 'The latest first, at most 20.'),
+  not_cosigned_by: listSchema(TEXT, 'Witnesses without a cosignature of the published head.'),
+  uncovered_since: orNull(timeSchema('When the first event happened that no head covers; null: there is none.')),
   last_verified: {
     ...verificationSchema,
     type: ['object', 'null'],
@@ -76,9 +78,7 @@ export function evidenceRoutes({ evidence }: Pick<OpsDeps, 'evidence'>): OpsRout
       tag: 'Audit',
       roles: ['support', 'auditor'],
       watched: true,
-      answers: [
-        { status: 200, description: 'The heads.', schema: dataSchema(evidenceSchema), example: { data: example } },
-      ],
+      answers: [dataAnswer('The heads.', evidenceSchema, example)],
       errors: [],
       async handle() {
         const data = await evidence();

@@ -16,27 +16,24 @@ import { faultOf } from '../pipeline/errors.js';
 import { contextOf, userOf } from '../pipeline/commandContext.js';
 import type { DailyLimit, TakeDaily } from '../limits/dailyLimits.js';
 import type { Answer, Call, EarlyCall, Handler, Route, RouteDescription, Schema } from '../pipeline/route.js';
+import { flagSchema, textSchema } from '../pipeline/schemas.js';
 
 /** How often the same call to a `watched` route is recorded, ms. */
 const WATCHED_MS = 60_000;
 const MAX_WATCHERS = 1_000;
 
-export const reasonProperty = {
-  type: 'string',
+export const reasonProperty = textSchema('The reason, stored with the record of this call.', {
   minLength: 1,
   maxLength: MAX_REASON,
   pattern: '\\S',
-  description: 'The reason, stored with the record of this call.',
   'x-errors': { pattern: 'reason must not be empty' },
-} as const satisfies Schema;
+});
 
 /** Field of a rebuild or repair request: without it, a log that is not what was signed is refused. */
-export const alteredProperty = {
-  type: 'boolean',
+export const alteredProperty = flagSchema('Also from a log that is not what was signed; this is recorded.', {
   const: true,
-  description: 'Also from a log that is not what was signed; this is recorded.',
   'x-message': 'altered must be true',
-} as const satisfies Schema;
+});
 
 export interface OpsAnswer extends Answer {
   /** How many records (events, gifts, lines) the answer shows, for the access record. */
@@ -110,7 +107,7 @@ export interface OpsRoute extends Omit<
 }
 
 const PERSONAL_PARAMETERS = {
-  personal: { type: 'boolean', default: false, description: 'Also show personal fields; requires a `reason`.' },
+  personal: flagSchema('Also show personal fields; requires a `reason`.', { default: false }),
   reason: reasonProperty,
 } as const;
 

@@ -10,7 +10,15 @@ import type { RecordedEvent } from '../../ports/eventStore.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
 import { giftEmbeddedSchema, giftExample, maskedGiftSchema } from '../gifts/schemas.js';
 import type { EarlyCall } from '../pipeline/route.js';
-import { listSchema, record } from '../representation/schemas.js';
+import {
+  countSchema,
+  jsonAnswer,
+  listSchema,
+  querySchema,
+  record,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
@@ -49,19 +57,18 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
       personal: true,
       params: PARAMS,
       reads: ['redemptions'],
-      query: { type: 'object', properties: formatParameter },
+      query: querySchema(formatParameter),
       answers: [
-        {
-          status: 200,
-          description: 'The events.',
-          alsoAs,
-          schema: record({
+        jsonAnswer(
+          'The events.',
+          record({
             data: listSchema(eventSchema),
-            transaction_id: { type: 'string' },
-            gift_ids: listSchema({ type: 'string' }),
+            transaction_id: textSchema(),
+            gift_ids: listSchema(textSchema()),
           }),
-          example: { data: [eventExample], transaction_id: giftExample.transaction_id, gift_ids: [giftExample.id] },
-        },
+          { data: [eventExample], transaction_id: giftExample.transaction_id, gift_ids: [giftExample.id] },
+          { alsoAs },
+        ),
       ],
       errors: ['gift_not_found'],
       exists,
@@ -107,51 +114,39 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
       params: PARAMS,
       reads: ['redemptions'],
       embeds: ALL_RELATIONS,
-      query: {
-        type: 'object',
-        required: ['time'],
-        properties: {
-          time: {
-            type: 'string',
-            maxLength: 64,
-            description:
-              'A past time (`2026-05-04T12:30:00Z`; without an offset in `time_zone`), or a day: its end, or now if it has not ended.',
-          },
-          ...zoneParameter,
-          viewer: {
-            type: 'string',
-            minLength: 1,
-            maxLength: 64,
-            description: 'The id of the user who sees the answer. Default: the owner at that time, or else the buyer.',
-          },
-        },
-      },
-      answers: [
+      query: querySchema(
         {
-          status: 200,
-          description: 'The gift.',
-          schema: record(
+          time: textSchema(
+            'A past time (`2026-05-04T12:30:00Z`; without an offset in `time_zone`), or a day: its end, or now if it has not ended.',
+            { maxLength: 64 },
+          ),
+          ...zoneParameter,
+          viewer: textSchema(
+            'The id of the user who sees the answer. Default: the owner at that time, or else the buyer.',
+            { minLength: 1, maxLength: 64 },
+          ),
+        },
+        ['time'],
+      ),
+      answers: [
+        jsonAnswer(
+          'The gift.',
+          record(
             {
-              as_of: { type: 'string', format: 'date-time' },
-              position: { type: 'string', description: "The log's position at that time." },
-              stamped_later: {
-                type: 'integer',
-                minimum: 0,
-                description: 'Number of events before that position that a clock stamped later: they are left out.',
-              },
-              time_zone: { type: 'string' },
-              viewer: { type: 'string' },
-              blocked_by: {
-                type: 'array',
-                items: { type: 'string' },
-                description: 'What blocked the gift then: no answer of the API shows it.',
-              },
+              as_of: timeSchema(),
+              position: textSchema("The log's position at that time."),
+              stamped_later: countSchema(
+                'Number of events before that position that a clock stamped later: they are left out.',
+              ),
+              time_zone: textSchema(),
+              viewer: textSchema(),
+              blocked_by: listSchema(textSchema(), 'What blocked the gift then: no answer of the API shows it.'),
               data: maskedGiftSchema,
               embedded: giftEmbeddedSchema,
             },
             ['as_of', 'position', 'stamped_later', 'time_zone', 'viewer', 'blocked_by', 'data'],
           ),
-          example: {
+          {
             as_of: '2026-05-04T12:30:00.000Z',
             position: '0000000000001042',
             stamped_later: 0,
@@ -160,7 +155,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
             blocked_by: [],
             data: { ...giftExample, shortcode: MASK, launch_url: `https://gifts.example/g/${MASK}` },
           },
-        },
+        ),
       ],
       errors: ['gift_not_found'],
       exists,

@@ -20,6 +20,7 @@ import { eventExample, eventSchema } from './eventSchemas.js';
 import type { OpsRoute } from './frame.js';
 import { limitParameter, nextPageSchema, PAGE_MS } from './nextPages.js';
 import { rangeExample, rangeParameters, rangeProperties, refuseUnknownFilter, requestedRange } from './ranges.js';
+import { flagSchema, integerSchema, jsonAnswer, querySchema, textSchema } from '../pipeline/schemas.js';
 
 const TEXT = { type: 'string', minLength: 1, maxLength: 256 };
 
@@ -52,37 +53,30 @@ export function logRoutes({
       tag: 'Audit',
       roles: ['support', 'auditor'],
       personal: true,
-      query: {
-        type: 'object',
-        properties: {
-          ...filterParameters,
-          ...rangeParameters,
-          after: { type: 'string', maxLength: 32, description: 'Only after this position.' },
-          last: {
-            type: 'integer',
-            minimum: 1,
-            maximum: 1_000,
-            description:
-              'The last so many events that match, in place of `limit`, `after`, `from` and `to`. Fewer where a search of a second finds no more.',
-          },
-          ...limitParameter,
-        },
-      },
+      query: querySchema({
+        ...filterParameters,
+        ...rangeParameters,
+        after: textSchema('Only after this position.', { maxLength: 32 }),
+        last: integerSchema(
+          'The last so many events that match, in place of `limit`, `after`, `from` and `to`. Fewer where a search of a second finds no more.',
+          { minimum: 1, maximum: 1_000 },
+        ),
+        ...limitParameter,
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'The events.',
-          schema: nextPageSchema(
+        jsonAnswer(
+          'The events.',
+          nextPageSchema(
             eventSchema,
             'string',
             {
-              end: { type: 'boolean', description: 'Whether the log, or the span of time, was read to its end.' },
+              end: flagSchema('Whether the log, or the span of time, was read to its end.'),
               ...rangeProperties,
             },
             '`after` of the next page, also at the end; null: there was no event yet.',
           ),
-          example: { data: [eventExample], next: eventExample.position, end: false, ...rangeExample },
-        },
+          { data: [eventExample], next: eventExample.position, end: false, ...rangeExample },
+        ),
       ],
       errors: [],
       async handle({ query }, sight) {

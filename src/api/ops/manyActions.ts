@@ -4,7 +4,7 @@ import type { DailyLimit } from '../limits/dailyLimits.js';
 import { userOf } from '../pipeline/commandContext.js';
 import { answerOf, HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
-import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
+import { dataAnswer, entity, flagSchema, listSchema, record, textSchema } from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 import { ACTION_PROPERTIES, receiverIn } from './supportActions.js';
@@ -17,21 +17,19 @@ const WAIT_MS = 1_000;
 export const handledItems = listSchema(
   record(
     {
-      id: { type: 'string' },
-      outcome: {
-        type: 'string',
+      id: textSchema(),
+      outcome: textSchema('`done`: of a dry run, it would be; `unchanged`: nothing was left to do.', {
         enum: ['done', 'unchanged', 'refused'],
-        description: '`done`: of a dry run, it would be; `unchanged`: nothing was left to do.',
-      },
-      why: { type: 'string', description: 'Why it was refused.' },
+      }),
+      why: textSchema('Why it was refused.'),
     },
     ['id', 'outcome'],
   ),
 );
 
 const reportSchema = entity('ActionReport', {
-  action: { type: 'string' },
-  dry_run: { type: 'boolean' },
+  action: textSchema(),
+  dry_run: flagSchema(),
   items: handledItems,
 });
 
@@ -96,12 +94,10 @@ export function manyActionRoutes({ engines: { events }, models, gifts, hash, tak
             maxItems: MOST_ITEMS,
             items: record(
               {
-                id: {
-                  type: 'string',
+                id: textSchema("The gift's id or shortcode; of `refund`, the transaction's id.", {
                   minLength: 1,
                   maxLength: 64,
-                  description: "The gift's id or shortcode; of `refund`, the transaction's id.",
-                },
+                }),
                 user_id,
                 phone_number,
               },
@@ -112,7 +108,7 @@ export function manyActionRoutes({ engines: { events }, models, gifts, hash, tak
           expiry_date: { ...expiry_date, description: 'Of `extend`, which needs it: the new last valid day.' },
           ticket: { ...ticket, description: 'Of `block` and `unblock`: the ticket of this block.' },
           voided: { ...voided, description: 'Of `replace` and `refund`: issued codes have been made worthless.' },
-          dry_run: { type: 'boolean', description: 'Says what would be done, and does nothing.' },
+          dry_run: flagSchema('Says what would be done, and does nothing.'),
           reason: reasonProperty,
         },
         ['action', 'items', 'reason'],
@@ -123,21 +119,14 @@ export function manyActionRoutes({ engines: { events }, models, gifts, hash, tak
         reason: 'reported as stolen',
       },
       answers: [
-        {
-          status: 200,
-          description: 'The report, an item for each id, in their order.',
-          schema: dataSchema(reportSchema),
-          example: {
-            data: {
-              action: 'block',
-              dry_run: false,
-              items: [
-                { id: '5f2c9d6a1b7e4c80d3a1', outcome: 'done' },
-                { id: '0c4f1a9e7b2d8c6f5a30', outcome: 'refused', why: 'gift not found' },
-              ],
-            } satisfies { action: string; dry_run: boolean; items: readonly HandledItem[] },
-          },
-        },
+        dataAnswer('The report, an item for each id, in their order.', reportSchema, {
+          action: 'block',
+          dry_run: false,
+          items: [
+            { id: '5f2c9d6a1b7e4c80d3a1', outcome: 'done' },
+            { id: '0c4f1a9e7b2d8c6f5a30', outcome: 'refused', why: 'gift not found' },
+          ],
+        } satisfies { action: string; dry_run: boolean; items: readonly HandledItem[] }),
       ],
       errors: [],
       async handle(call) {

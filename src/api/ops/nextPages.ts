@@ -1,17 +1,11 @@
 import type { Schema } from '../pipeline/route.js';
-import { listSchema, record } from '../representation/schemas.js';
+import { integerSchema, listSchema, record } from '../pipeline/schemas.js';
 
 /** How long one page is searched for, ms. The next page goes on from there. */
 export const PAGE_MS = 1_000;
 
 export const limitParameter = {
-  limit: {
-    type: 'integer',
-    minimum: 1,
-    maximum: 1_000,
-    default: 100,
-    description: 'The most entries in this answer.',
-  },
+  limit: integerSchema('The most entries in this answer.', { minimum: 1, maximum: 1_000, default: 100 }),
 } as const satisfies Record<string, Schema>;
 
 /** A list whose `next` is the `after` of the following page. */

@@ -4,7 +4,19 @@ import { findParked } from '../../commands/findParked.js';
 import { discardParked, retryParked } from '../../commands/parkedWork.js';
 import { PARKED_NAMES } from '../../domain/parked.js';
 import type { Condition } from '../../ports/readStore.js';
-import { dataSchema, entity, record } from '../representation/schemas.js';
+import {
+  dataAnswer,
+  entity,
+  flagSchema,
+  integerSchema,
+  jsonAnswer,
+  listSchema,
+  orNull,
+  querySchema,
+  record,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
@@ -14,42 +26,36 @@ import { limitParameter, nextPageSchema } from './nextPages.js';
 import { refuseOtherPositions } from './ranges.js';
 
 const STATES = ['parked', 'retried', 'discarded'] as const;
-const ID: Schema = { type: 'string' };
-const TIME: Schema = { type: 'string', format: 'date-time' };
+const ID = textSchema();
 
 const properties = {
-  id: { ...ID, description: 'The same each time this entity of this process manager is parked.' },
-  process: { type: 'string', enum: PARKED_NAMES, description: 'The process manager that gave it up.' },
-  step: { ...ID, description: 'The step that failed.' },
-  entity: {
-    ...ID,
-    description: 'The id of the transaction, the gift whose receiver is to be notified, the refund or the dispute.',
-  },
+  id: textSchema('The same each time this entity of this process manager is parked.'),
+  process: textSchema('The process manager that gave it up.', { enum: PARKED_NAMES }),
+  step: textSchema('The step that failed.'),
+  entity: textSchema(
+    'The id of the transaction, the gift whose receiver is to be notified, the refund or the dispute.',
+  ),
   transaction_id: ID,
-  state: {
-    type: 'string',
-    enum: STATES,
-    description:
-      '`parked`: waits for a person; `retried`: handed back to its process manager; `discarded`: will not be done.',
-  },
-  cause: { ...ID, description: 'Why the step failed.' },
-  times: { type: 'integer', minimum: 1, description: 'How often it has been parked in a row.' },
-  parked_at: { ...TIME, description: 'When it was parked last.' },
-  changed_at: { ...TIME, description: 'When it was last parked, retried or discarded.' },
-  position: { ...ID, description: 'The log position of that event.' },
+  state: textSchema(
+    '`parked`: waits for a person; `retried`: handed back to its process manager; `discarded`: will not be done.',
+    { enum: STATES },
+  ),
+  cause: textSchema('Why the step failed.'),
+  times: integerSchema('How often it has been parked in a row.', { minimum: 1 }),
+  parked_at: timeSchema('When it was parked last.'),
+  changed_at: timeSchema('When it was last parked, retried or discarded.'),
+  position: textSchema('The log position of that event.'),
   by: { anyOf: [callerSchema, { type: 'null' }], description: 'Who retried or discarded it last.' },
 } as const satisfies Record<keyof ParkedView, Schema>;
 
 const parkedSchema = entity('ParkedWork', properties);
 const withEvents = entity('ParkedWorkWithEvents', {
   ...properties,
-  reason: { type: ['string', 'null'], description: 'The reason they gave; empty once it was erased.' },
-  settled: {
-    type: 'boolean',
-    description:
-      'Whether the work itself has ended, in success or failure: settled and issued, notified or failed, refunded. It distinguishes a finished retry from one under way.',
-  },
-  events: { type: 'array', items: eventSchema, description: 'Its events, in order.' },
+  reason: orNull(textSchema('The reason they gave; empty once it was erased.')),
+  settled: flagSchema(
+    'Whether the work itself has ended, in success or failure: settled and issued, notified or failed, refunded. It distinguishes a finished retry from one under way.',
+  ),
+  events: listSchema(eventSchema, 'Its events, in order.'),
 });
 
 const example: ParkedView = {
@@ -126,27 +132,14 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       tag: 'Parked work',
       roles: ['support', 'auditor'],
       reads: ['parked'],
-      query: {
-        type: 'object',
-        properties: {
-          state: {
-            type: 'string',
-            enum: [...STATES, 'all'],
-            default: 'parked',
-            description: 'Only work in this state.',
-          },
-          process: { type: 'string', enum: PARKED_NAMES, description: 'Only work of this process manager.' },
-          after: { type: 'string', maxLength: 32, description: 'Only work after this position.' },
-          ...limitParameter,
-        },
-      },
+      query: querySchema({
+        state: textSchema('Only work in this state.', { enum: [...STATES, 'all'], default: 'parked' }),
+        process: textSchema('Only work of this process manager.', { enum: PARKED_NAMES }),
+        after: textSchema('Only work after this position.', { maxLength: 32 }),
+        ...limitParameter,
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'The parked work.',
-          schema: nextPageSchema(parkedSchema, 'string'),
-          example: { data: [example], next: null },
-        },
+        jsonAnswer('The parked work.', nextPageSchema(parkedSchema, 'string'), { data: [example], next: null }),
       ],
       errors: [],
       async handle({ query }) {
@@ -181,12 +174,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       roles: ['support', 'auditor'],
       params,
       answers: [
-        {
-          status: 200,
-          description: 'The work.',
-          schema: dataSchema(withEvents),
-          example: { data: { ...example, reason: null, settled: false, events: [exampleEvent] } },
-        },
+        dataAnswer('The work.', withEvents, { ...example, reason: null, settled: false, events: [exampleEvent] }),
       ],
       errors: ['parked_work_not_found'],
       async handle(call, sight) {
@@ -209,12 +197,11 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       body,
       bodyExample: { reason: 'the provider is up again' },
       answers: [
-        {
-          status: 200,
-          description: 'It has been handed back.',
-          schema: dataSchema(withEvents),
-          example: { data: { ...retriedExample, settled: false, events: [exampleEvent] } },
-        },
+        dataAnswer('It has been handed back.', withEvents, {
+          ...retriedExample,
+          settled: false,
+          events: [exampleEvent],
+        }),
       ],
       errors: ['parked_work_not_found', 'parked_work_ambiguous', 'work_discarded'],
       exists,
@@ -234,12 +221,12 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       body,
       bodyExample: { reason: 'notified by telephone' },
       answers: [
-        {
-          status: 200,
-          description: 'It is discarded.',
-          schema: dataSchema(withEvents),
-          example: { data: { ...retriedExample, state: 'discarded', settled: false, events: [exampleEvent] } },
-        },
+        dataAnswer('It is discarded.', withEvents, {
+          ...retriedExample,
+          state: 'discarded',
+          settled: false,
+          events: [exampleEvent],
+        }),
       ],
       errors: ['parked_work_not_found', 'parked_work_ambiguous', 'work_retried'],
       exists,

@@ -13,33 +13,41 @@ import type { ParkedGroup } from '../../ops/parked/groups.js';
 import { answerOf } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
-import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
+import {
+  countSchema,
+  dataAnswer,
+  entity,
+  flagSchema,
+  integerSchema,
+  listSchema,
+  record,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { handledItems } from './manyActions.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 
-const ID: Schema = { type: 'string' };
-const TIME: Schema = { type: 'string', format: 'date-time' };
-const COUNT: Schema = { type: 'integer', minimum: 0 };
+const ID = textSchema();
 /** Pieces that one call decides on, by default and at most: an answer must not take minutes. */
 const PIECES = { usual: 100, most: 500 };
 
 const groupSchema = entity('ParkedGroup', {
-  id: { ...ID, description: 'The same for the same process manager, step and cause.' },
-  process: { type: 'string', enum: PARKED_NAMES, description: 'The process manager that gave the work up.' },
-  step: { ...ID, description: 'The step that failed.' },
-  cause: { ...ID, description: 'Why the example failed; others differ in ids, numbers and times.' },
-  count: { ...COUNT, minimum: 1, description: 'How many pieces wait.' },
-  first_at: { ...TIME, description: 'When the first of them was parked.' },
-  last_at: { ...TIME, description: 'When the last of them was parked.' },
-  example: { ...ID, description: 'The id of the last one.' },
+  id: textSchema('The same for the same process manager, step and cause.'),
+  process: textSchema('The process manager that gave the work up.', { enum: PARKED_NAMES }),
+  step: textSchema('The step that failed.'),
+  cause: textSchema('Why the example failed; others differ in ids, numbers and times.'),
+  count: countSchema('How many pieces wait.', { minimum: 1 }),
+  first_at: timeSchema('When the first of them was parked.'),
+  last_at: timeSchema('When the last of them was parked.'),
+  example: textSchema('The id of the last one.'),
 } satisfies Record<keyof ParkedGroup, Schema>);
 
 const reportSchema = entity('ParkedGroupReport', {
   group_id: ID,
-  dry_run: { type: 'boolean' },
+  dry_run: flagSchema(),
   items: handledItems,
-  left: { ...COUNT, description: 'How many pieces of the group wait still: the same call goes on with them.' },
+  left: countSchema('How many pieces of the group wait still: the same call goes on with them.'),
 });
 
 const groupExample: ParkedGroup = {
@@ -63,14 +71,8 @@ const params = { groupId: 'The id of the group, as the list of groups has it.' }
 const body = record(
   {
     reason: reasonProperty,
-    dry_run: { type: 'boolean', description: 'Shows what would be done, and does nothing.' },
-    limit: {
-      type: 'integer',
-      minimum: 1,
-      maximum: PIECES.most,
-      default: PIECES.usual,
-      description: 'Most pieces of this call.',
-    },
+    dry_run: flagSchema('Shows what would be done, and does nothing.'),
+    limit: integerSchema('Most pieces of this call.', { minimum: 1, maximum: PIECES.most, default: PIECES.usual }),
   },
   ['reason'],
 );
@@ -129,9 +131,7 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
     exists,
     withoutReason: true,
   } as const;
-  const answers = [
-    { status: 200, description: 'The report.', schema: dataSchema(reportSchema), example: { data: reportExample } },
-  ];
+  const answers = [dataAnswer('The report.', reportSchema, reportExample)];
   return [
     {
       method: 'GET',
@@ -142,14 +142,7 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
         'What waits for a person, by process manager, step and cause, the largest group first: how many, since when, until when, and an example.',
       tag: 'Parked work',
       roles: ['support', 'auditor'],
-      answers: [
-        {
-          status: 200,
-          description: 'All groups.',
-          schema: dataSchema(listSchema(groupSchema)),
-          example: { data: [groupExample] },
-        },
-      ],
+      answers: [dataAnswer('All groups.', listSchema(groupSchema), [groupExample])],
       errors: [],
       async handle() {
         const found = await waitingGroups(events);

@@ -1,7 +1,19 @@
 /** Routes that find persons and their gifts, and show what is stored about persons (docs/support.md#finding-people). */
 import { findGifts, type FoundPerson, openPeople, type PersonRecord, SEARCH } from '../../ops/people/index.js';
 import { giftExample } from '../gifts/schemas.js';
-import { dataSchema, listSchema, record } from '../representation/schemas.js';
+import {
+  countSchema,
+  dataAnswer,
+  flagSchema,
+  integerSchema,
+  jsonAnswer,
+  listSchema,
+  orNull,
+  querySchema,
+  record,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
@@ -9,14 +21,14 @@ import { requestedPerson } from './erasures.js';
 import type { OpsRoute } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
 
-const TEXT: Schema = { type: 'string' };
+const TEXT = textSchema();
 
 /** Query parameters that searches for persons and for gifts share. */
 const knownParameters = {
-  phone_number: { ...TEXT, maxLength: 64, description: 'A phone number; without a country code a British one.' },
-  username: { ...TEXT, minLength: 1, maxLength: 256, description: 'The whole username.' },
-  charge: { ...TEXT, minLength: 1, maxLength: 256, description: 'The payment provider’s id of a charge.' },
-  message_id: { ...TEXT, minLength: 1, maxLength: 256, description: 'The message provider’s id of a message.' },
+  phone_number: textSchema('A phone number; without a country code a British one.', { maxLength: 64 }),
+  username: textSchema('The whole username.', { minLength: 1, maxLength: 256 }),
+  charge: textSchema('The payment provider’s id of a charge.', { minLength: 1, maxLength: 256 }),
+  message_id: textSchema('The message provider’s id of a message.', { minLength: 1, maxLength: 256 }),
 } as const satisfies Record<string, Schema>;
 
 /** @throws HttpError `schema` unless exactly one is given */
@@ -31,16 +43,9 @@ const foundSchema = {
   title: 'FoundPerson',
   ...record(
     {
-      person: {
-        ...TEXT,
-        description: 'As in paths: a user’s id, or `phone:{phone_id}` of a number that no user holds.',
-      },
+      person: textSchema('As in paths: a user’s id, or `phone:{phone_id}` of a number that no user holds.'),
       kind: { type: 'string', enum: ['user', 'number'] },
-      role: {
-        type: 'string',
-        enum: ['buyer', 'receiver'],
-        description: 'Where it was found by a charge or a message.',
-      },
+      role: textSchema('Where it was found by a charge or a message.', { enum: ['buyer', 'receiver'] }),
       transaction_id: TEXT,
       gift_id: TEXT,
     } satisfies Record<keyof FoundPerson, Schema>,
@@ -50,16 +55,16 @@ const foundSchema = {
 
 const partSchema = record({
   part: TEXT,
-  where: { ...TEXT, description: 'Where it is kept.' },
-  why: { ...TEXT, description: 'What it is kept for.' },
-  until: { ...TEXT, description: 'How long it is kept.' },
-  count: { type: 'integer' },
+  where: textSchema('Where it is kept.'),
+  why: textSchema('What it is kept for.'),
+  until: textSchema('How long it is kept.'),
+  count: integerSchema(),
   records: listSchema({ type: 'object', additionalProperties: true }),
 } satisfies Record<keyof PersonRecord['parts'][number] | 'count', Schema>);
 
 const recordSchema = record({
   person: TEXT,
-  erased_at: { type: ['string', 'null'], format: 'date-time' },
+  erased_at: orNull(timeSchema()),
   parts: listSchema(partSchema),
 } satisfies Record<keyof PersonRecord, Schema>);
 
@@ -110,14 +115,7 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
     roles: ['support'],
     allPersonal: true,
     params: { personId: 'A user’s id, or `phone:{phone_id}` of a number.' },
-    answers: [
-      {
-        status: 200,
-        description: 'What is kept.',
-        schema: dataSchema(recordSchema),
-        example: { data: example([receivedExample]) },
-      },
-    ],
+    answers: [dataAnswer('What is kept.', recordSchema, example([receivedExample]))],
     errors: ['person_not_found'],
     async handle({ params: { personId = '' } }) {
       const { parts, ...person } = await people.record(requestedPerson(personId), store.records);
@@ -140,20 +138,15 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
       roles: ['support', 'auditor'],
       allPersonal: true,
       unrecorded: SEARCH.peopleBy.filter((by) => by !== 'charge' && by !== 'message_id'),
-      query: {
-        type: 'object',
-        properties: {
-          ...knownParameters,
-          name: { ...TEXT, minLength: SEARCH.shortestName, maxLength: 256, description: 'A part of a name.' },
-        },
-      },
+      query: querySchema({
+        ...knownParameters,
+        name: textSchema('A part of a name.', { minLength: SEARCH.shortestName, maxLength: 256 }),
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'Who was found.',
-          schema: record({ data: listSchema(foundSchema), has_more: { type: 'boolean' } }),
-          example: { data: [{ person: 'u42', kind: 'user' }], has_more: false },
-        },
+        jsonAnswer('Who was found.', record({ data: listSchema(foundSchema), has_more: flagSchema() }), {
+          data: [{ person: 'u42', kind: 'user' }],
+          has_more: false,
+        }),
       ],
       errors: ['invalid_phone_number', 'schema'],
       async handle({ query }) {
@@ -183,18 +176,16 @@ const foundGiftSchema = {
     {
       gift_id: TEXT,
       transaction_id: TEXT,
-      at: { ...TEXT, format: 'date-time', description: 'When it was bought, claimed or reassigned.' },
-      as: {
-        type: 'string',
+      at: textSchema('When it was bought, claimed or reassigned.', { format: 'date-time' }),
+      as: textSchema('How it is the person’s. Absent in a search by a charge or a message.', {
         enum: ['buyer', 'receiver', 'claimer', 'later receiver', 'former receiver'],
-        description: 'How it is the person’s. Absent in a search by a charge or a message.',
-      },
+      }),
       product_id: TEXT,
-      value: { type: 'integer', minimum: 0, description: 'Pence.' },
+      value: countSchema('Pence.'),
       gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
-      blocked: { type: 'boolean', description: 'Whether anything blocks it.' },
-      expiry_date: { ...TEXT, format: 'date', description: 'The last valid day, in UTC.' },
-      last_event: { ...TEXT, description: 'The type of the last event of the gift, its notification or its purchase.' },
+      blocked: flagSchema('Whether anything blocks it.'),
+      expiry_date: textSchema('The last valid day, in UTC.', { format: 'date' }),
+      last_event: textSchema('The type of the last event of the gift, its notification or its purchase.'),
       last_event_at: { ...TEXT, format: 'date-time' },
     } satisfies Record<keyof Awaited<ReturnType<typeof findGifts>>['gifts'][number], Schema>,
     [
@@ -227,32 +218,19 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects }, mode
       allPersonal: true,
       reads: ['byUser'],
       unrecorded: ['phone_number', 'username'],
-      query: {
-        type: 'object',
-        properties: {
-          person: { ...TEXT, minLength: 1, maxLength: 256, description: 'As `GET /ops/people` names them.' },
-          ...knownParameters,
-          transaction: { ...TEXT, minLength: 1, maxLength: 64, description: 'A transaction’s id.' },
-          redemption: {
-            ...TEXT,
-            minLength: 1,
-            maxLength: 64,
-            description: 'A redemption’s id, also of a reversed one.',
-          },
-          ...limitParameter,
-          after: { ...TEXT, pattern: SEARCH.giftsPosition, maxLength: 64, description: 'Only gifts after this place.' },
-        },
-      },
+      query: querySchema({
+        person: textSchema('As `GET /ops/people` names them.', { minLength: 1, maxLength: 256 }),
+        ...knownParameters,
+        transaction: textSchema('A transaction’s id.', { minLength: 1, maxLength: 64 }),
+        redemption: textSchema('A redemption’s id, also of a reversed one.', { minLength: 1, maxLength: 64 }),
+        ...limitParameter,
+        after: textSchema('Only gifts after this place.', { pattern: SEARCH.giftsPosition, maxLength: 64 }),
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'The gifts.',
-          schema: nextPageSchema(foundGiftSchema, 'string'),
-          example: {
-            data: [foundGiftExample],
-            next: null,
-          },
-        },
+        jsonAnswer('The gifts.', nextPageSchema(foundGiftSchema, 'string'), {
+          data: [foundGiftExample],
+          next: null,
+        }),
       ],
       errors: ['invalid_phone_number', 'person_not_found', 'schema'],
       async handle({ query }) {

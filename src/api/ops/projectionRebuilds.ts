@@ -7,7 +7,7 @@ import { type Requested, maintenance } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';
 import type { RebuildStatus } from '../../ops/status/status.js';
-import { dataSchema, listSchema, record } from '../representation/schemas.js';
+import { dataAnswer, dataSchema, listSchema, record, textSchema } from '../pipeline/schemas.js';
 import type { Call } from '../pipeline/route.js';
 import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import { rebuildExample, rebuildSchema, TASKS } from './projectionSchemas.js';
@@ -25,7 +25,7 @@ const answer = {
   example: { data: requested },
 };
 const listed = record({
-  name: { type: 'string' },
+  name: textSchema(),
   rebuild: {
     oneOf: [rebuildSchema, { type: 'null' }],
     description: 'Null: the rebuild is over, or not yet asked for.',
@@ -96,12 +96,9 @@ export function rebuildRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       ...rebuildBody,
       bodyExample: { reason: 'after the restored backup' },
       answers: [
-        {
+        dataAnswer('The requested rebuilds.', listSchema(listed), [{ name: 'gifts', rebuild: requested }], {
           status: 202,
-          description: 'The requested rebuilds.',
-          schema: dataSchema(listSchema(listed)),
-          example: { data: [{ name: 'gifts', rebuild: requested }] },
-        },
+        }),
       ],
       errors: ['projection_busy', 'projection_refused'],
       async handle(call, _sight, start) {

@@ -1,34 +1,41 @@
 import type { Schema } from '../pipeline/route.js';
-import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
+import {
+  countSchema,
+  dataSchema,
+  entity,
+  flagSchema,
+  integerSchema,
+  listSchema,
+  record,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 
 const nullable = (type: string, description: string): Schema => ({ type: [type, 'null'], description });
-const BUILD: Schema = { type: 'integer', description: 'How many earlier builds of this version there were.' };
-const BUILD_ID = { version: { type: 'integer' }, build: BUILD };
+const BUILD = integerSchema('How many earlier builds of this version there were.');
+const BUILD_ID = { version: integerSchema(), build: BUILD };
 const LOG_PROGRESS = {
   position: nullable('string', 'All events up to this position are processed.'),
   invalid_position: nullable(
     'string',
     'A stored position that does not exist in the log, shortened; it counts as absent. Null: the stored position is valid.',
   ),
-  lag_events: {
-    type: 'integer',
-    minimum: 0,
-    description:
-      'Its events that are not processed yet, up to the end of the log. A process manager counts from its oldest open work.',
-  },
-  lag_exact: { type: 'boolean', description: 'False: there may be more events than counted.' },
+  lag_events: countSchema(
+    'Its events that are not processed yet, up to the end of the log. A process manager counts from its oldest open work.',
+  ),
+  lag_exact: flagSchema('False: there may be more events than counted.'),
   lag_seconds: nullable('number', 'Age of the oldest of these events; null: not found in time.'),
 };
 
 const common: Readonly<Record<string, Schema>> = {
-  name: { type: 'string' },
+  name: textSchema(),
   ...LOG_PROGRESS,
   per_second: { type: 'number', description: 'Its events processed a second.' },
   holder: nullable('string', 'The process that works on it; null: none.'),
   last_holder: {
     oneOf: [
       entity('LastHolder', {
-        process: { type: 'string' },
+        process: textSchema(),
         since: nullable('string', 'When it last reported.'),
         lives: nullable('boolean', 'Whether it is alive, perhaps frozen or with a full disk; null: unknown here.'),
       }),
@@ -40,15 +47,13 @@ const common: Readonly<Record<string, Schema>> = {
 
 const rebuildProperties: Readonly<Record<string, Schema>> = {
   kind: { type: 'string', enum: ['rebuild', 'rollback'] },
-  state: {
-    type: 'string',
+  state: textSchema('`ready`: built, and to be taken over by the leading projector; `leaving`: to be dropped by it.', {
     enum: ['building', 'ready', 'swapping', 'aborting', 'leaving'],
-    description: '`ready`: built, and to be taken over by the leading projector; `leaving`: to be dropped by it.',
-  },
+  }),
   ...BUILD_ID,
-  by: { type: 'string' },
+  by: textSchema(),
   reason: nullable('string', 'Why.'),
-  at: { type: 'string', format: 'date-time' },
+  at: timeSchema(),
   holder: nullable('string', 'The process that builds; null: none, the build waits to be continued.'),
   events: nullable('integer', 'Events folded.'),
   total: nullable('integer', 'Events to fold, as far as known.'),
@@ -79,7 +84,7 @@ const served = entity('ServedBuild', {
 });
 const previous = entity('PreviousBuild', {
   ...BUILD_ID,
-  until: { type: 'string', format: 'date-time' },
+  until: timeSchema(),
 });
 
 export const statusSchema: Schema = {
@@ -88,12 +93,8 @@ export const statusSchema: Schema = {
       kind: { type: 'string', const: 'projection' },
       ...common,
       ...BUILD_ID,
-      in_use: { type: 'boolean', description: 'Whether readers use it.' },
-      quarantined: {
-        type: 'integer',
-        minimum: 0,
-        description: 'Documents out of service, because they could not be folded.',
-      },
+      in_use: flagSchema('Whether readers use it.'),
+      quarantined: countSchema('Documents out of service, because they could not be folded.'),
       rebuild: { oneOf: [rebuildSchema, { type: 'null' }] },
       served: {
         oneOf: [served, { type: 'null' }],
@@ -109,26 +110,15 @@ export const statusSchema: Schema = {
     entity('ProcessManagerStatus', {
       kind: { type: 'string', const: 'process' },
       ...common,
-      in_flight: {
-        type: 'integer',
-        minimum: 0,
-        description: 'Pieces of work under way, or waiting for their next attempt.',
-      },
-      parked: {
-        type: 'integer',
-        minimum: 0,
-        description: 'Pieces of work that were given up and wait for a person.',
-      },
+      in_flight: countSchema('Pieces of work under way, or waiting for their next attempt.'),
+      parked: countSchema('Pieces of work that were given up and wait for a person.'),
     }),
     entity('FailingPart', {
       kind: { type: 'string', const: 'part' },
-      name: {
-        type: 'string',
-        description: 'A part of a process that should always run and fails. Healthy parts are not listed.',
-      },
-      process: { type: 'string' },
+      name: textSchema('A part of a process that should always run and fails. Healthy parts are not listed.'),
+      process: textSchema(),
       since: nullable('string', 'When it first failed.'),
-      failures: { type: 'integer', minimum: 0, description: 'Failures in a row.' },
+      failures: countSchema('Failures in a row.'),
       why: nullable('string', 'Why.'),
     }),
   ],
@@ -172,7 +162,7 @@ export const statusExamples = [
 
 const fieldDifference = record(
   {
-    field: { type: 'string' },
+    field: textSchema(),
     served: { description: 'Absent: not served.' },
     log: { description: 'Absent: not in the log.' },
   },
@@ -181,37 +171,33 @@ const fieldDifference = record(
 
 const verificationSchema = entity('Verification', {
   ...BUILD_ID,
-  documents: { type: 'integer', description: 'Documents that were compared.' },
-  differences: { type: 'integer' },
-  unsettled: {
-    type: 'integer',
-    description: 'Documents that could not be compared, because the projection is behind.',
-  },
-  behind: { type: 'boolean' },
+  documents: integerSchema('Documents that were compared.'),
+  differences: integerSchema(),
+  unsettled: integerSchema('Documents that could not be compared, because the projection is behind.'),
+  behind: flagSchema(),
   position: nullable('string', 'The log was folded up to this position.'),
-  found: {
-    type: 'array',
-    description: 'The first 1,000 differences. Values that are secret or personal are masked.',
-    items: record(
+  found: listSchema(
+    record(
       {
-        id: { type: 'string' },
+        id: textSchema(),
         kind: { type: 'string', enum: ['missing', 'extra', 'different', 'quarantined', 'unfoldable'] },
-        served_at: { type: 'string' },
-        log_at: { type: 'string' },
+        served_at: textSchema(),
+        log_at: textSchema(),
         fields: listSchema(fieldDifference),
       },
       ['id', 'kind', 'fields'],
     ),
-  },
+    'The first 1,000 differences. Values that are secret or personal are masked.',
+  ),
 });
 
 const repairSchema = entity('Repair', {
   documents: listSchema(
     record(
       {
-        id: { type: 'string' },
+        id: textSchema(),
         outcome: { type: 'string', enum: ['repaired', 'same', 'removed', 'quarantined'] },
-        cause: { type: 'string' },
+        cause: textSchema(),
       },
       ['id', 'outcome'],
     ),
@@ -221,18 +207,16 @@ const repairSchema = entity('Repair', {
 /** @param result schema of the task's result; absent: the task has none */
 const taskSchema = (kind: string, result?: Schema): Schema =>
   entity(`${kind}Task`, {
-    id: { type: 'string' },
+    id: textSchema(),
     kind: { type: 'string', const: kind.toLowerCase() },
-    projection: { type: 'string' },
-    state: {
-      type: 'string',
+    projection: textSchema(),
+    state: textSchema('`interrupted`: its process has ended; start it again.', {
       enum: ['running', 'done', 'failed', 'interrupted'],
-      description: '`interrupted`: its process has ended; start it again.',
-    },
-    by: { type: 'string' },
+    }),
+    by: textSchema(),
     reason: nullable('string', 'Why.'),
-    at: { type: 'string', format: 'date-time' },
-    told_at: { type: 'string', format: 'date-time' },
+    at: timeSchema(),
+    told_at: timeSchema(),
     progress: nullable('number', 'From 0 to 1.'),
     result: result === undefined ? { type: 'null' } : { oneOf: [result, { type: 'null' }] },
     failure: nullable('string', 'Why it failed.'),

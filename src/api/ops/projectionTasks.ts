@@ -9,7 +9,7 @@ import {
 import { type AwaitedOrders, repairRequest, shownBy } from '../../ops/readmodels/orders.js';
 import type { StartedOperation } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import { record } from '../representation/schemas.js';
+import { jsonAnswer, record } from '../pipeline/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
 import type { Named } from './deps.js';
@@ -68,8 +68,8 @@ function taskAnswers(kind: 'verification' | 'repair'): OpsRoute['answers'] {
   const { schema, example } = TASKS[kind];
   const running = { data: { ...example.data, state: 'running', progress: 0.4, result: null } };
   return [
-    { status: 200, description: 'It has ended.', schema, example },
-    { status: 202, description: 'It is under way.', schema, example: running },
+    jsonAnswer('It has ended.', schema, example),
+    jsonAnswer('It is under way.', schema, running, { status: 202 }),
   ];
 }
 

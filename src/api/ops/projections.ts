@@ -1,7 +1,7 @@
 import type { Requested, Projection } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import type { ReadModelStatus } from '../../ops/status/status.js';
-import { dataSchema, listSchema } from '../representation/schemas.js';
+import { dataAnswer, listSchema } from '../pipeline/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import { contextOf } from '../pipeline/commandContext.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
@@ -48,14 +48,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       tag: 'Projections',
       roles: ['support', 'auditor'],
       watched: true,
-      answers: [
-        {
-          status: 200,
-          description: 'All of them.',
-          schema: dataSchema(listSchema(statusSchema)),
-          example: { data: statusExamples },
-        },
-      ],
+      answers: [dataAnswer('All of them.', listSchema(statusSchema), statusExamples)],
       errors: [],
       async handle() {
         const found = await upkeep.status.look();
@@ -70,14 +63,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       summary: 'Status of one read model',
       roles: ['support', 'auditor'],
       watched: true,
-      answers: [
-        {
-          status: 200,
-          description: 'As in the list.',
-          schema: dataSchema(statusSchema),
-          example: { data: statusExamples[0] },
-        },
-      ],
+      answers: [dataAnswer('As in the list.', statusSchema, statusExamples[0])],
       errors: ['projection_not_found'],
       async handle(call) {
         return { status: 200, body: { data: await statusOf(projectionIn(call).name) }, shown: 1 };

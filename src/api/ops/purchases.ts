@@ -11,31 +11,39 @@ import {
 } from '../../ops/purchases/readPurchases.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
 import type { Schema } from '../pipeline/route.js';
-import { entity } from '../representation/schemas.js';
+import {
+  countSchema,
+  entity,
+  integerSchema,
+  jsonAnswer,
+  orNull,
+  querySchema,
+  textSchema,
+} from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { alsoAs, CONTENT_TYPES, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { limitParameter, nextPageSchema, PAGE_MS } from './nextPages.js';
 import { rangeProperties, refuseUnknownFilter, requestedTimes, requestedZone, rangeParameters } from './ranges.js';
 
-const ID: Schema = { type: 'string' };
-const PENCE: Schema = { type: 'integer', minimum: 0, description: 'Pence.' };
+const ID = textSchema();
+const PENCE = countSchema('Pence.');
 
 const purchaseSchema = entity('ListedPurchase', {
-  at: { ...ID, format: 'date-time', description: 'When it was bought.' },
+  at: textSchema('When it was bought.', { format: 'date-time' }),
   transaction_id: ID,
   buyer_id: ID,
   brand_id: ID,
   product_id: ID,
-  sale_price: { ...PENCE, description: 'Pence: the price of one gift.' },
-  count: { type: 'integer', minimum: 1, description: 'How many gifts it has.' },
+  sale_price: countSchema('Pence: the price of one gift.'),
+  count: integerSchema('How many gifts it has.', { minimum: 1 }),
   total: PENCE,
   status: { type: 'string', enum: TRANSACTION_STATUSES },
-  charge_id: { type: ['string', 'null'], description: "The payment provider's id; null: nothing was charged." },
-  reference_id: { type: ['string', 'null'], description: "The caller's own name for it, such as an order's number." },
+  charge_id: orNull(textSchema("The payment provider's id; null: nothing was charged.")),
+  reference_id: orNull(textSchema("The caller's own name for it, such as an order's number.")),
   paid: PENCE,
-  refunded: { ...PENCE, description: 'Pence: what refunds gave back, also those made at the provider.' },
-  product_name: { ...ID, description: 'Its name at the purchase.' },
+  refunded: countSchema('Pence: what refunds gave back, also those made at the provider.'),
+  product_name: textSchema('Its name at the purchase.'),
 } satisfies Record<keyof PurchaseRow, Schema>);
 
 const example: PurchaseRow = {
@@ -60,7 +68,7 @@ const price = { type: 'integer', minimum: 0, maximum: 1_000_000_000 };
 const filterParameters = {
   buyer: { ...text, maxLength: 64, description: `Only ${PURCHASE_FILTERS.buyer}.` },
   product: { ...text, maxLength: 64, description: `Only ${PURCHASE_FILTERS.product}.` },
-  status: { type: 'string', enum: TRANSACTION_STATUSES, description: `Only ${PURCHASE_FILTERS.status}.` },
+  status: textSchema(`Only ${PURCHASE_FILTERS.status}.`, { enum: TRANSACTION_STATUSES }),
   min: { ...price, description: `Only ${PURCHASE_FILTERS.min}.` },
   max: { ...price, description: `Only ${PURCHASE_FILTERS.max}.` },
   reference_id: { ...text, maxLength: 255, description: `Only ${PURCHASE_FILTERS.reference_id}.` },
@@ -80,33 +88,24 @@ export function purchaseRoutes({ engines: { events }, models }: OpsDeps): OpsRou
       tag: 'Support',
       roles: ['support', 'auditor'],
       reads: ['byUser', 'reversals'],
-      query: {
-        type: 'object',
-        properties: {
-          ...filterParameters,
-          ...rangeParameters,
-          after: {
-            type: 'string',
-            maxLength: 64,
-            pattern: PURCHASE_POSITION,
-            description: 'Only after this position.',
-          },
-          ...limitParameter,
-          ...formatParameter,
-        },
-      },
+      query: querySchema({
+        ...filterParameters,
+        ...rangeParameters,
+        after: textSchema('Only after this position.', { maxLength: 64, pattern: PURCHASE_POSITION }),
+        ...limitParameter,
+        ...formatParameter,
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'The purchases.',
-          alsoAs,
-          schema: nextPageSchema(purchaseSchema, 'string', {
+        jsonAnswer(
+          'The purchases.',
+          nextPageSchema(purchaseSchema, 'string', {
             from: rangeProperties.from,
             to: rangeProperties.to,
             time_zone: rangeProperties.time_zone,
           }),
-          example: { data: [example], next: null, from: null, to: null, time_zone: DEFAULT_ZONE },
-        },
+          { data: [example], next: null, from: null, to: null, time_zone: DEFAULT_ZONE },
+          { alsoAs },
+        ),
       ],
       errors: [],
       async handle(call) {

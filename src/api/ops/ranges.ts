@@ -11,50 +11,38 @@ import type { UnknownFilter } from '../../ops/ranges/unknownFilter.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { fieldHeader, HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
+import { orNull, textSchema, timeSchema } from '../pipeline/schemas.js';
 
 export const dayParameter = (name: string, description: string): Readonly<Record<string, Schema>> => ({
-  [name]: {
-    type: 'string',
+  [name]: textSchema(description, {
     format: 'date',
-    description,
     'x-errors': { format: `${name} must be a date such as 2026-05-04` },
-  },
+  }),
 });
 
 export const zoneParameter = {
-  time_zone: {
-    type: 'string',
+  time_zone: textSchema('The zone of days, and of times without an offset (IANA).', {
     maxLength: 64,
     default: DEFAULT_ZONE,
-    description: 'The zone of days, and of times without an offset (IANA).',
-  },
+  }),
 } as const satisfies Record<string, Schema>;
 
 export const rangeParameters = {
-  from: {
-    type: 'string',
-    maxLength: 64,
-    description:
-      'Events from this time on, by their own times, whatever their order in the log (`2026-05-04T12:30:00Z`; without an offset in `time_zone`), or from the beginning of a day.',
-  },
-  to: {
-    type: 'string',
-    maxLength: 64,
-    description: 'Up to this time, or to the end of a day. Default: the end of the log.',
-  },
+  from: textSchema(
+    'Events from this time on, by their own times, whatever their order in the log (`2026-05-04T12:30:00Z`; without an offset in `time_zone`), or from the beginning of a day.',
+    { maxLength: 64 },
+  ),
+  to: textSchema('Up to this time, or to the end of a day. Default: the end of the log.', { maxLength: 64 }),
   ...zoneParameter,
 } as const satisfies Record<string, Schema>;
 
 /** Fields of an answer that name the part of the log that was read. */
 export const rangeProperties = {
-  after: { type: ['string', 'null'], description: 'The log was read after this position; null: from its beginning.' },
-  through: {
-    type: ['string', 'null'],
-    description: 'The log was read up to this position; null: it had no events yet.',
-  },
-  from: { type: ['string', 'null'], format: 'date-time' },
-  to: { type: ['string', 'null'], format: 'date-time' },
-  time_zone: { type: 'string' },
+  after: orNull(textSchema('The log was read after this position; null: from its beginning.')),
+  through: orNull(textSchema('The log was read up to this position; null: it had no events yet.')),
+  from: orNull(timeSchema()),
+  to: orNull(timeSchema()),
+  time_zone: textSchema(),
 } as const satisfies Record<string, Schema>;
 
 export const rangeExample: LogRange = {

@@ -8,6 +8,7 @@ import { ProviderError } from '../../providers/providerErrors.js';
 import type { Exported, OpsRoute } from './frame.js';
 import type { OpsDeps } from './deps.js';
 import { dayParameter, orRefusal } from './ranges.js';
+import { querySchema, textSchema } from '../pipeline/schemas.js';
 
 export function reconciliationRoutes({ engines: { events, store }, payments, gifts }: OpsDeps): OpsRoute[] {
   // The ledger's module is loaded at the start: a later build of the program may remove its file.
@@ -25,19 +26,13 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
         '(`what`: `missing_here`, `missing_there`, `amount`, `currency`, `state`), then one `{action: "done", …}` with the sums of both sides. Without that last line the comparison was broken off.',
       tag: 'Audit',
       roles: ['auditor', 'support'],
-      query: {
-        type: 'object',
-        required: ['day'],
-        properties: {
+      query: querySchema(
+        {
           ...dayParameter('day', 'The day, `YYYY-MM-DD`; today ends now.'),
-          time_zone: {
-            type: 'string',
-            maxLength: 64,
-            default: DEFAULT_ZONE,
-            description: 'The zone of the day (IANA).',
-          },
+          time_zone: textSchema('The zone of the day (IANA).', { maxLength: 64, default: DEFAULT_ZONE }),
         },
-      },
+        ['day'],
+      ),
       answers: [{ status: 200, description: 'The differences, and the report.', contentType: 'application/x-ndjson' }],
       errors: [],
       async handle({ query }) {

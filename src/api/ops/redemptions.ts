@@ -14,8 +14,8 @@ import {
 import type { Shortcodes } from '../../domain/giftIds.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { alsoNamed } from '../pipeline/query.js';
-import type { Call, Schema } from '../pipeline/route.js';
-import { entity } from '../representation/schemas.js';
+import type { Call } from '../pipeline/route.js';
+import { entity, integerSchema, jsonAnswer, orNull, querySchema, textSchema } from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, isCsv } from './formats.js';
@@ -31,7 +31,7 @@ import {
 } from './ranges.js';
 
 const text = { type: 'string', minLength: 1, maxLength: 64 };
-const ID: Schema = { type: 'string' };
+const ID = textSchema();
 
 const filterParameters = Object.fromEntries(
   REDEMPTION_FILTER_NAMES.map((name) => {
@@ -58,14 +58,11 @@ const recordSchema = entity('RedemptionRecord', {
     properties: {
       redemption_id: ID,
       location_id: ID,
-      location_merchant_id: { ...ID, description: "The location's merchant." },
-      merchant_id: {
-        type: ['string', 'null'],
-        description: "The location's merchant if the gift was valid for it; else null.",
-      },
+      location_merchant_id: textSchema("The location's merchant."),
+      merchant_id: orNull(textSchema("The location's merchant if the gift was valid for it; else null.")),
       brand_id: ID,
       product_id: ID,
-      value: { type: 'integer', description: 'Pence.' },
+      value: integerSchema('Pence.'),
     },
   },
 });
@@ -88,24 +85,20 @@ export function redemptionAuditRoutes({ engines, gifts }: Pick<OpsDeps, 'engines
         'A stream has any length; to resume an interrupted one, send the position of its last complete record as `after`.',
       tag: 'Audit',
       roles: ['auditor'],
-      query: {
-        type: 'object',
-        properties: {
-          ...rangeParameters,
-          ...filterParameters,
-          after: { type: 'string', maxLength: 32, description: 'Only after this position.' },
-          ...limitParameter,
-          ...formatParameter,
-        },
-      },
+      query: querySchema({
+        ...rangeParameters,
+        ...filterParameters,
+        after: textSchema('Only after this position.', { maxLength: 32 }),
+        ...limitParameter,
+        ...formatParameter,
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'The records.',
-          alsoAs,
-          schema: nextPageSchema(recordSchema, 'string', rangeProperties),
-          example: { data: [recordExample], next: null, ...rangeExample },
-        },
+        jsonAnswer(
+          'The records.',
+          nextPageSchema(recordSchema, 'string', rangeProperties),
+          { data: [recordExample], next: null, ...rangeExample },
+          { alsoAs },
+        ),
       ],
       errors: [],
       async handle(call) {

@@ -1,7 +1,16 @@
 import { hasEnded, refundView } from '../../ops/refunds/refundView.js';
 import { listRefunds, refundGifts } from '../../commands/refundGifts.js';
 import { Refusal } from '../../domain/refusal.js';
-import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
+import {
+  countSchema,
+  dataAnswer,
+  entity,
+  flagSchema,
+  listSchema,
+  orNull,
+  record,
+  textSchema,
+} from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 
@@ -9,18 +18,16 @@ import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 const WAIT_MS = 5_000;
 const MAX_GIFTS = 10_000;
 
-const giftIdList = listSchema({ type: 'string' });
+const giftIdList = listSchema(textSchema());
 
 const refundSchema = entity('Refund', {
-  id: { type: 'string' },
-  transaction_id: { type: 'string' },
-  status: {
-    type: 'string',
-    enum: ['requested', 'started', 'refunded', 'refused', 'nothing'],
-    description:
-      '`requested`: its gifts are being cancelled; `started`: the money is being refunded; `refunded`: it has been; `refused`: the provider refused, and the refund is parked; `nothing`: no gift could be cancelled.',
-  },
-  amount: { type: 'integer', minimum: 0, description: 'Pence: what the cancelled gifts cost; 0 before they are.' },
+  id: textSchema(),
+  transaction_id: textSchema(),
+  status: textSchema(
+    '`requested`: its gifts are being cancelled; `started`: the money is being refunded; `refunded`: it has been; `refused`: the provider refused, and the refund is parked; `nothing`: no gift could be cancelled.',
+    { enum: ['requested', 'started', 'refunded', 'refused', 'nothing'] },
+  ),
+  amount: countSchema('Pence: what the cancelled gifts cost; 0 before they are.'),
   gift_ids: { ...giftIdList, description: 'The cancelled gifts; while `requested`, the requested ones.' },
   kept: {
     type: 'object',
@@ -28,9 +35,9 @@ const refundSchema = entity('Refund', {
     description: 'The unchanged gifts: redeemed; with an issued code; with a disputed payment; cancelled before.',
     properties: { redeemed: giftIdList, code_out: giftIdList, disputed: giftIdList, cancelled: giftIdList },
   },
-  provider: { type: ['string', 'null'], description: 'The provider of the payment, which also refunds it.' },
-  provider_ref: { type: ['string', 'null'], description: "The provider's id of the refund." },
-  code: { type: ['string', 'null'], description: 'Why the provider refuses.' },
+  provider: orNull(textSchema('The provider of the payment, which also refunds it.')),
+  provider_ref: orNull(textSchema("The provider's id of the refund.")),
+  code: orNull(textSchema('Why the provider refuses.')),
 });
 
 const example = {
@@ -71,25 +78,20 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
             items: { type: 'string', maxLength: 64 },
             description: 'Ids or shortcodes.',
           },
-          voided: { type: 'boolean', default: false, description: 'The issued codes have been made worthless.' },
+          voided: flagSchema('The issued codes have been made worthless.', { default: false }),
           reason: reasonProperty,
         },
         ['reason'],
       ),
       bodyExample: { gift_ids: ['5f2c9d6a1b7e4c80d3a1'], reason: 'bought twice by mistake' },
       answers: [
-        {
-          status: 200,
-          description: 'It has ended: `refunded`, `refused` or `nothing`.',
-          schema: dataSchema(refundSchema),
-          example: { data: example },
-        },
-        {
-          status: 202,
-          description: 'It is under way.',
-          schema: dataSchema(refundSchema),
-          example: { data: { ...example, status: 'started', provider_ref: null } },
-        },
+        dataAnswer('It has ended: `refunded`, `refused` or `nothing`.', refundSchema, example),
+        dataAnswer(
+          'It is under way.',
+          refundSchema,
+          { ...example, status: 'started', provider_ref: null },
+          { status: 202 },
+        ),
       ],
       errors: [
         'transaction_not_found',
@@ -140,14 +142,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
       tag: 'Refunds',
       roles: ['support', 'auditor'],
       params,
-      answers: [
-        {
-          status: 200,
-          description: 'The refunds, in order of time.',
-          schema: dataSchema(listSchema(refundSchema)),
-          example: { data: [example] },
-        },
-      ],
+      answers: [dataAnswer('The refunds, in order of time.', listSchema(refundSchema), [example])],
       errors: ['transaction_not_found'],
       async handle({ params: { transactionId = '' } }) {
         const refunds = await listRefunds(events, transactionId);

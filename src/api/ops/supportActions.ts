@@ -7,7 +7,16 @@ import { giftStream, RECEIVER_KINDS } from '../../domain/gift/events.js';
 import { isGiftId } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { giftsProjection } from '../../projections/gifts.js';
-import { dataSchema, entity, record } from '../representation/schemas.js';
+import {
+  dataSchema,
+  entity,
+  flagSchema,
+  jsonAnswer,
+  listSchema,
+  orNull,
+  record,
+  textSchema,
+} from '../pipeline/schemas.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import { HttpError } from '../pipeline/errors.js';
 import { GIFT_PARAM } from '../gifts/deps.js';
@@ -18,28 +27,20 @@ import { eventExample, eventSchema } from './eventSchemas.js';
 import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 
 const supportedGiftSchema = entity('SupportedGift', {
-  gift_id: { type: 'string' },
-  transaction_id: { type: 'string' },
+  gift_id: textSchema(),
+  transaction_id: textSchema(),
   gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
-  receiver: {
-    type: 'string',
+  receiver: textSchema('A user, the owner of a phone number, or (`nobody`) the first user to claim it.', {
     enum: RECEIVER_KINDS,
-    description: 'A user, the owner of a phone number, or (`nobody`) the first user to claim it.',
-  },
-  receiver_id: { type: ['string', 'null'], description: 'The user, also one who claimed it.' },
-  expiry_date: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
-  blocked_by: {
-    type: 'array',
-    items: { type: 'string' },
-    description:
-      'What blocks it: `support`, `support:{ticket}`, `dispute:{id}`. An erased ticket is shown as an id, by which it is unblocked.',
-  },
-  replaced_by: { type: ['string', 'null'], description: 'The gift that support gave in its place.' },
-  events: {
-    type: 'array',
-    items: eventSchema,
-    description: 'The recorded events, with caller and reason; empty: nothing had to change.',
-  },
+  }),
+  receiver_id: orNull(textSchema('The user, also one who claimed it.')),
+  expiry_date: textSchema('The last valid day (UTC).', { format: 'date' }),
+  blocked_by: listSchema(
+    textSchema(),
+    'What blocks it: `support`, `support:{ticket}`, `dispute:{id}`. An erased ticket is shown as an id, by which it is unblocked.',
+  ),
+  replaced_by: orNull(textSchema('The gift that support gave in its place.')),
+  events: listSchema(eventSchema, 'The recorded events, with caller and reason; empty: nothing had to change.'),
 });
 const example: SupportedGift = {
   gift_id: '5f2c9d6a1b7e4c80d3a1',
@@ -62,28 +63,21 @@ const exampleWith = (type: string, data: object, more: Partial<SupportedGift> = 
 
 /** Fields of the bodies of actions. */
 export const ACTION_PROPERTIES = {
-  user_id: { type: 'string', minLength: 1, maxLength: 64, description: 'The new receiver.' },
-  phone_number: {
-    type: 'string',
+  user_id: textSchema('The new receiver.', { minLength: 1, maxLength: 64 }),
+  phone_number: textSchema("The new receiver's mobile number; without a country code a British one.", {
     maxLength: 64,
-    description: "The new receiver's mobile number; without a country code a British one.",
-  },
-  expiry_date: {
-    type: 'string',
+  }),
+  expiry_date: textSchema('The new last valid day, `YYYY-MM-DD`.', {
     format: 'date',
-    description: 'The new last valid day, `YYYY-MM-DD`.',
     'x-errors': { format: 'expiry_date must be a date such as 2027-05-04' },
-  },
-  ticket: {
-    type: 'string',
+  }),
+  ticket: textSchema('The ticket of this block. Each ticket is a separate cause, which the same ticket removes.', {
     pattern: TICKET_ID.source,
-    description: 'The ticket of this block. Each ticket is a separate cause, which the same ticket removes.',
     'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
-  },
-  voided: {
-    type: 'boolean',
-    description: 'The issuer has made the code of its voucher worthless; without it a gift with a voucher is refused.',
-  },
+  }),
+  voided: flagSchema(
+    'The issuer has made the code of its voucher worthless; without it a gift with a voucher is refused.',
+  ),
 } as const satisfies Readonly<Record<string, Schema>>;
 
 const { user_id, phone_number, expiry_date, ticket, voided } = ACTION_PROPERTIES;
@@ -273,7 +267,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       roles: ['support'],
       params: GIFT_PARAM,
       body: record({ ...properties, reason: reasonProperty }, [...required, 'reason']),
-      answers: [{ status: 200, description: answered, schema: dataSchema(supportedGiftSchema), example: answer }],
+      answers: [jsonAnswer(answered, dataSchema(supportedGiftSchema), answer)],
       errors: ['gift_not_found', ...errors, ...(name === 'unblock' ? [] : (['supported_too_often'] as const))],
       exists: async (call) => {
         const giftId = named(call);

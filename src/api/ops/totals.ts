@@ -3,21 +3,29 @@ import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
 import { foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
 import { faultOf } from '../pipeline/errors.js';
 import { alsoNamed } from '../pipeline/query.js';
-import type { Schema } from '../pipeline/route.js';
-import { entity, listSchema, record } from '../representation/schemas.js';
+import {
+  countSchema,
+  entity,
+  flagSchema,
+  integerSchema,
+  jsonAnswer,
+  listSchema,
+  querySchema,
+  record,
+  textSchema,
+} from '../pipeline/schemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, isCsv } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { requestedRange, rangeExample, rangeParameters, rangeProperties, requestedZone } from './ranges.js';
 import type { OpsDeps } from './deps.js';
 import { refuseUnknown } from './redemptions.js';
 
-const COUNT: Schema = { type: 'integer', minimum: 0 };
-const PENCE: Schema = { type: 'integer', description: 'Pence.' };
+const COUNT = countSchema();
+const PENCE = integerSchema('Pence.');
 /** Schema of sums that may be negative, since a reversal may fall on another day than its origin. */
-const MAY_BE_NEGATIVE: Schema = {
-  type: 'integer',
-  description: 'Negative where more came back than went (a refund that failed, a dispute that was won on appeal).',
-};
+const MAY_BE_NEGATIVE = integerSchema(
+  'Negative where more came back than went (a refund that failed, a dispute that was won on appeal).',
+);
 const sumProperties = Object.fromEntries(
   Object.keys(noSums()).map((name) => [
     name,
@@ -28,36 +36,30 @@ const sumProperties = Object.fromEntries(
 const sumsSchema = entity('Sums', sumProperties);
 const rowSchema = entity('TotalRow', {
   day: { type: 'string', format: 'date' },
-  merchant_id: { type: 'string' },
+  merchant_id: textSchema(),
   ...sumProperties,
 });
 const checkSchema = entity('TotalsCheck', {
-  agree: { type: 'boolean', description: 'Log and streams agree to the penny, and there are no faults.' },
+  agree: flagSchema('Log and streams agree to the penny, and there are no faults.'),
   transactions: COUNT,
   gifts: COUNT,
-  not_issued_yet: { ...COUNT, description: 'Gifts that are paid for and not issued yet.' },
-  differences: {
-    type: 'array',
-    items: {
-      type: 'object',
-      required: ['day', 'merchant_id', 'field', 'log', 'streams'],
-      properties: {
-        day: { type: 'string' },
-        merchant_id: { type: 'string' },
-        field: { type: 'string' },
-        log: { type: 'integer' },
-        streams: { type: 'integer' },
-      },
+  not_issued_yet: countSchema('Gifts that are paid for and not issued yet.'),
+  differences: listSchema({
+    type: 'object',
+    required: ['day', 'merchant_id', 'field', 'log', 'streams'],
+    properties: {
+      day: textSchema(),
+      merchant_id: textSchema(),
+      field: textSchema(),
+      log: integerSchema(),
+      streams: integerSchema(),
     },
-  },
-  faults: {
-    type: 'array',
-    items: {
-      type: 'object',
-      required: ['transaction_id', 'fault'],
-      properties: { transaction_id: { type: 'string' }, gift_id: { type: 'string' }, fault: { type: 'string' } },
-    },
-  },
+  }),
+  faults: listSchema({
+    type: 'object',
+    required: ['transaction_id', 'fault'],
+    properties: { transaction_id: textSchema(), gift_id: textSchema(), fault: textSchema() },
+  }),
   differences_found: COUNT,
   faults_found: COUNT,
 });
@@ -87,42 +89,36 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
         'With `check` every stream of the transactions and gifts is read and summed again, which takes time: `check.agree` says whether both agree to the penny.',
       tag: 'Audit',
       roles: ['auditor'],
-      query: {
-        type: 'object',
-        properties: {
-          ...rangeParameters,
-          merchant: {
-            type: 'string',
-            minLength: 1,
-            maxLength: 64,
-            description: "Only this merchant's.",
-            ...alsoNamed(['merchant_id']),
-          },
-          check: {
-            type: 'boolean',
-            default: false,
-            description: 'Also compare the totals of all merchants with the streams. Only in JSON.',
-          },
-          ...formatParameter,
+      query: querySchema({
+        ...rangeParameters,
+        merchant: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 64,
+          description: "Only this merchant's.",
+          ...alsoNamed(['merchant_id']),
         },
-      },
+        check: flagSchema('Also compare the totals of all merchants with the streams. Only in JSON.', {
+          default: false,
+        }),
+        ...formatParameter,
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'The totals.',
-          alsoAs,
-          schema: record({ data: listSchema(rowSchema), sums: sumsSchema, check: checkSchema, ...rangeProperties }, [
+        jsonAnswer(
+          'The totals.',
+          record({ data: listSchema(rowSchema), sums: sumsSchema, check: checkSchema, ...rangeProperties }, [
             'data',
             'sums',
             ...Object.keys(rangeProperties),
           ]),
-          example: {
+          {
             data: [{ day: '2026-05-04', merchant_id: 'm1', ...sumsExample }],
             sums: sumsExample,
             check: checkExample,
             ...rangeExample,
           },
-        },
+          { alsoAs },
+        ),
       ],
       errors: [],
       async handle(call) {

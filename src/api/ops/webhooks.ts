@@ -7,7 +7,18 @@ import { recoverRequest, type ResendEvent, resendRequest } from '../../ops/webho
 import { type WebhookRow, webhookRows } from '../../ops/webhooks/webhookRows.js';
 import type { OwnEndpoint } from '../../commands/webhookEndpoints.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
-import { dataSchema, entity, record } from '../representation/schemas.js';
+import {
+  countSchema,
+  dataAnswer,
+  entity,
+  flagSchema,
+  jsonAnswer,
+  orNull,
+  querySchema,
+  record,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 import { attemptsBehind } from '../webhookEndpoints/attempts.js';
 import { orFault, RECOVER_PROPERTIES, RESEND_PROPERTIES } from '../webhookEndpoints/deliveries.js';
 import { endpointIdOf } from '../webhookEndpoints/endpoints.js';
@@ -18,8 +29,7 @@ import { limitParameter, nextPageSchema } from './nextPages.js';
 
 type Properties = Readonly<Record<string, Schema>>;
 
-const ID: Schema = { type: 'string' };
-const COUNT: Schema = { type: 'integer', minimum: 0 };
+const ID = textSchema();
 
 const { response: _answer, ...attemptProperties } = attemptSchema['properties'] as Properties;
 const listedAttempt = entity('ListedWebhookAttempt', attemptProperties as Record<keyof AttemptRow, Schema>);
@@ -27,16 +37,12 @@ const { response: _began, ...listedAttemptExample } = attemptExample;
 
 const listedEndpoint = entity('ListedWebhookEndpoint', {
   ...(endpointSchema['properties'] as Properties),
-  owner: { ...ID, description: '`client:{id}` or `merchant:{id}`.' },
-  failing: { type: 'boolean', description: 'Whether several attempts in a row failed.' },
-  failures: { ...COUNT, description: 'Failed attempts since the last success.' },
-  waiting: { ...COUNT, description: 'Events that wait for an attempt.' },
-  oldest_undelivered_at: {
-    type: ['string', 'null'],
-    format: 'date-time',
-    description: 'When the oldest event that waits happened; null: none waits.',
-  },
-  oldest_undelivered_seconds: { type: ['integer', 'null'], minimum: 0, description: 'How long ago that was.' },
+  owner: textSchema('`client:{id}` or `merchant:{id}`.'),
+  failing: flagSchema('Whether several attempts in a row failed.'),
+  failures: countSchema('Failed attempts since the last success.'),
+  waiting: countSchema('Events that wait for an attempt.'),
+  oldest_undelivered_at: orNull(timeSchema('When the oldest event that waits happened; null: none waits.')),
+  oldest_undelivered_seconds: orNull(countSchema('How long ago that was.')),
   last_attempt: { anyOf: [listedAttempt, { type: 'null' }], description: 'The latest stored attempt; null: none.' },
 });
 
@@ -82,12 +88,12 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
       roles: ['support'],
       outward: true,
       answers: [
-        {
-          status: 202,
-          description: 'It is done soon, whatever is restarted.',
-          schema: dataSchema(record({ endpoint_id: ID, ...answer.property })),
-          example: { data: { endpoint_id: endpointExample.id, ...answer.example } },
-        },
+        dataAnswer(
+          'It is done soon, whatever is restarted.',
+          record({ endpoint_id: ID, ...answer.property }),
+          { endpoint_id: endpointExample.id, ...answer.example },
+          { status: 202 },
+        ),
       ],
       errors: ['webhook_endpoint_not_found', 'webhook_endpoint_disabled', 'too_many_webhook_requests', ...errors],
       exists: opened,
@@ -119,20 +125,12 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
       tag: 'Support',
       roles: ['support', 'auditor'],
       reads: ['webhookEndpoints'],
-      query: {
-        type: 'object',
-        properties: {
-          after: { type: 'string', pattern: '^[0-9a-f]{32}$', description: 'Only after this endpoint: a `next`.' },
-          ...limitParameter,
-        },
-      },
+      query: querySchema({
+        after: textSchema('Only after this endpoint: a `next`.', { pattern: '^[0-9a-f]{32}$' }),
+        ...limitParameter,
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'The endpoints.',
-          schema: nextPageSchema(listedEndpoint, 'string'),
-          example: { data: [listedExample], next: null },
-        },
+        jsonAnswer('The endpoints.', nextPageSchema(listedEndpoint, 'string'), { data: [listedExample], next: null }),
       ],
       errors: [],
       async handle({ query }) {
@@ -152,20 +150,15 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
       summary: 'The latest attempts to deliver to an endpoint',
       description: `The latest first, without the receiver’s answer; at most ${MOST_ATTEMPTS} are kept, for 30 days.`,
       roles: ['support', 'auditor'],
-      query: {
-        type: 'object',
-        properties: {
-          after: { type: 'string', pattern: '^[0-9a-f-]{1,64}$', description: 'Only after this attempt: a `next`.' },
-          ...limitParameter,
-        },
-      },
+      query: querySchema({
+        after: textSchema('Only after this attempt: a `next`.', { pattern: '^[0-9a-f-]{1,64}$' }),
+        ...limitParameter,
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'The attempts.',
-          schema: nextPageSchema(listedAttempt, 'string'),
-          example: { data: [listedAttemptExample], next: null },
-        },
+        jsonAnswer('The attempts.', nextPageSchema(listedAttempt, 'string'), {
+          data: [listedAttemptExample],
+          next: null,
+        }),
       ],
       errors: ['webhook_endpoint_not_found'],
       exists: opened,

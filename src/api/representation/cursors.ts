@@ -1,7 +1,7 @@
 /** Lists by cursor (docs/api/conventions.md#pages-by-cursor). */
 import { TIME_KEY_LENGTH } from '../../projections/timeKey.js';
 import type { Schema } from '../pipeline/route.js';
-import { listSchema, record } from './schemas.js';
+import { flagSchema, integerSchema, listSchema, orNull, record, textSchema } from '../pipeline/schemas.js';
 
 export type CursorRequest = {
   readonly limit: number;
@@ -19,13 +19,8 @@ const MAX_LIMIT = 100;
 /** @param pattern regular expression that an entry's position matches */
 export function cursorParameters(pattern: string): Readonly<Record<'limit' | 'after', Schema>> {
   return {
-    limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: 20, description: 'The most entries of a page.' },
-    after: {
-      type: 'string',
-      maxLength: 128,
-      pattern,
-      description: '`next` of the page before; absent or empty: the first page.',
-    },
+    limit: integerSchema('The most entries of a page.', { minimum: 1, maximum: MAX_LIMIT, default: 20 }),
+    after: textSchema('`next` of the page before; absent or empty: the first page.', { maxLength: 128, pattern }),
   };
 }
 
@@ -34,8 +29,8 @@ export const cursorRequest = (query: Readonly<Record<string, unknown>>): CursorR
 export function cursorSchema(items: Schema): Schema {
   return record({
     data: listSchema(items),
-    next: { type: ['string', 'null'], description: '`after` of the next page; null on the last.' },
-    has_more: { type: 'boolean', description: 'Whether there is a next page.' },
+    next: orNull(textSchema('`after` of the next page; null on the last.')),
+    has_more: flagSchema('Whether there is a next page.'),
   });
 }
 

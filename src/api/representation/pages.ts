@@ -2,25 +2,18 @@
 import type { Embedded } from '../../entities/embedded.js';
 import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
 import type { Schema } from '../pipeline/route.js';
+import { countSchema, integerSchema, listSchema, record, textSchema } from '../pipeline/schemas.js';
 
 const PER_PAGE = 20;
 const MAX_PER_PAGE = 100;
 
 export const pageParameters = {
-  page: {
-    type: 'integer',
+  page: integerSchema('The page, counted from 1. Past the end it is empty.', {
     minimum: 1,
     maximum: MAX_WHOLE_NUMBER,
     default: 1,
-    description: 'The page, counted from 1. Past the end it is empty.',
-  },
-  per_page: {
-    type: 'integer',
-    minimum: 1,
-    maximum: MAX_PER_PAGE,
-    default: PER_PAGE,
-    description: 'How many entries a page holds.',
-  },
+  }),
+  per_page: integerSchema('How many entries a page holds.', { minimum: 1, maximum: MAX_PER_PAGE, default: PER_PAGE }),
 } as const;
 
 export interface PageRequest {
@@ -96,24 +89,20 @@ function pageUrl(address: string, rawQuery: string, page: number): string {
 export function pageSchema(entity: Schema, embedded: Schema): Schema {
   const url = { type: ['string', 'null'], format: 'uri' };
   const properties = {
-    current_page: { type: 'integer', minimum: 1, description: 'Page number of this page.' },
-    data: { type: 'array', items: entity, description: 'The entities on this page.' },
-    from: {
-      type: 'integer',
-      minimum: 0,
-      description: 'Index of the first item on the page, counted from 1; 0 on an empty page.',
-    },
-    to: { type: 'integer', minimum: 0, description: 'Index of the last item on the page; 0 on an empty page.' },
-    last_page: { type: 'integer', minimum: 1, description: 'The last page.' },
+    current_page: integerSchema('Page number of this page.', { minimum: 1 }),
+    data: listSchema(entity, 'The entities on this page.'),
+    from: countSchema('Index of the first item on the page, counted from 1; 0 on an empty page.'),
+    to: countSchema('Index of the last item on the page; 0 on an empty page.'),
+    last_page: integerSchema('The last page.', { minimum: 1 }),
     next_page_url: { ...url, description: 'Address of the next page, null on the last.' },
     prev_page_url: { ...url, description: 'Address of the previous page, null on the first.' },
-    path: { type: 'string', format: 'uri', description: 'Address of the listing, without a query.' },
-    per_page: { type: 'integer', minimum: 1, maximum: MAX_PER_PAGE, description: 'Page size.' },
-    total: { type: 'integer', minimum: 0, description: 'How many items there are on all pages.' },
+    path: textSchema('Address of the listing, without a query.', { format: 'uri' }),
+    per_page: integerSchema('Page size.', { minimum: 1, maximum: MAX_PER_PAGE }),
+    total: countSchema('How many items there are on all pages.'),
     embedded: {
       anyOf: [embedded, { type: 'array', items: {}, maxItems: 0 }],
       description: 'The embedded entities; `[]` when none were requested.',
     },
   };
-  return { type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
+  return record(properties, Object.keys(properties));
 }

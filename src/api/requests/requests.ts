@@ -9,18 +9,18 @@ import {
   firstOf,
   timedCursor,
 } from '../representation/cursors.js';
-import { entity } from '../representation/schemas.js';
+import { entity, jsonAnswer, orNull, querySchema, textSchema, timeSchema } from '../pipeline/schemas.js';
 import { spanIn, spanParameters } from '../representation/spans.js';
 import { type FailedRequest, type FailedRequests, ID_DIGITS, MOST_OF_DAY, RETAINED_DAYS } from './failedRequests.js';
 
 const requestSchema = entity('FailedRequest', {
-  id: { type: 'string' },
-  at: { type: 'string', format: 'date-time', description: 'When it was answered.' },
-  method: { type: 'string' },
-  route: { type: 'string', description: 'The path as this description has it: without the ids that were sent.' },
+  id: textSchema(),
+  at: timeSchema('When it was answered.'),
+  method: textSchema(),
+  route: textSchema('The path as this description has it: without the ids that were sent.'),
   status: { type: 'integer', minimum: 400, maximum: 599 },
-  error_code: { type: ['string', 'null'], description: '`Error-Code` of the answer.' },
-  request_id: { type: 'string', description: '`X-Request-Id` of the answer.' },
+  error_code: orNull(textSchema('`Error-Code` of the answer.')),
+  request_id: textSchema('`X-Request-Id` of the answer.'),
 });
 
 const requestExample = {
@@ -54,26 +54,16 @@ export function requestRoutes(failed: Pick<FailedRequests, 'of'>): Route[] {
       tag: 'Account',
       caller: 'any',
       noStore: true,
-      query: {
-        type: 'object',
-        properties: {
-          status: {
-            type: 'string',
-            pattern: '^(4xx|5xx|[45][0-9]{2})$',
-            'x-message': 'status must be 4xx, 5xx, or a status such as 422.',
-            description: '`4xx`, `5xx`, or one status; absent: all that failed.',
-          },
-          ...spanParameters('requests'),
-          ...cursorParameters(timedCursor(ID_DIGITS)),
-        },
-      },
+      query: querySchema({
+        status: textSchema('`4xx`, `5xx`, or one status; absent: all that failed.', {
+          pattern: '^(4xx|5xx|[45][0-9]{2})$',
+          'x-message': 'status must be 4xx, 5xx, or a status such as 422.',
+        }),
+        ...spanParameters('requests'),
+        ...cursorParameters(timedCursor(ID_DIGITS)),
+      }),
       answers: [
-        {
-          status: 200,
-          description: 'One page.',
-          schema: cursorSchema(requestSchema),
-          example: { data: [requestExample], next: null, has_more: false },
-        },
+        jsonAnswer('One page.', cursorSchema(requestSchema), { data: [requestExample], next: null, has_more: false }),
       ],
       errors: ['forbidden'],
       async open(early) {

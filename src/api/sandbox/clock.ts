@@ -6,7 +6,7 @@ import type { Records } from '../../ports/readStore.js';
 import { moveSharedClock } from '../../runtime/clock/sharedClock.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route } from '../pipeline/route.js';
-import { dataSchema, entity, record } from '../representation/schemas.js';
+import { dataAnswer, entity, integerSchema, record, textSchema, timeSchema } from '../pipeline/schemas.js';
 import { clientOf } from '../pipeline/commandContext.js';
 
 /**
@@ -16,15 +16,15 @@ import { clientOf } from '../pipeline/commandContext.js';
 const MOST_SECONDS = 316_000_000;
 
 const clockSchema = entity('SandboxClock', {
-  now: { type: 'string', format: 'date-time', description: 'The time of the whole service.' },
+  now: timeSchema('The time of the whole service.'),
   offset_seconds: { type: 'number', description: 'How far that is ahead of the real time.' },
 });
 const clockExample = { now: '2027-05-04T12:30:00.000Z', offset_seconds: 31_536_000 };
 
 const BODY = record(
   {
-    now: { type: 'string', description: 'The new time (RFC 3339, with its zone), later than the present one.' },
-    advance: { type: 'integer', minimum: 1, maximum: MOST_SECONDS, description: 'Seconds to go ahead.' },
+    now: textSchema('The new time (RFC 3339, with its zone), later than the present one.'),
+    advance: integerSchema('Seconds to go ahead.', { minimum: 1, maximum: MOST_SECONDS }),
   },
   [],
 );
@@ -34,14 +34,7 @@ const COMMON = {
   tag: 'Sandbox',
   caller: 'any',
   noStore: true,
-  answers: [
-    {
-      status: 200,
-      description: 'The clock.',
-      schema: dataSchema(clockSchema),
-      example: { data: clockExample },
-    },
-  ],
+  answers: [dataAnswer('The clock.', clockSchema, clockExample)],
   errors: ['forbidden'],
 } as const satisfies Partial<Route>;
 

@@ -6,7 +6,7 @@ import { contextOf, userOf } from '../pipeline/commandContext.js';
 import { HttpError } from '../pipeline/errors.js';
 import { randomCommandId } from '../pipeline/idempotency.js';
 import type { Route } from '../pipeline/route.js';
-import { dataSchema, entity } from '../representation/schemas.js';
+import { dataAnswer, entity, textSchema } from '../pipeline/schemas.js';
 
 export interface SandboxPaymentRouteDeps extends SandboxPaymentDeps {
   readonly transactions: Pick<ReadModel<TransactionDocument>, 'get'>;
@@ -18,14 +18,12 @@ const OUTCOMES = { succeeded: true, failed: false } as const;
 
 const TRANSACTION_EXAMPLE = '0f7d3a61c5b84e2f9a6d1c3e5b7f9024';
 
-const cardSchema = entity('SandboxCard', { reference: { type: 'string' } });
+const cardSchema = entity('SandboxCard', { reference: textSchema() });
 const authenticationSchema = entity('SandboxAuthentication', {
-  transaction_id: { type: 'string' },
-  outcome: {
-    type: 'string',
+  transaction_id: textSchema(),
+  outcome: textSchema('The first outcome, which stands: some cards are declined though their buyer authenticates.', {
     enum: ['charged', 'declined'],
-    description: 'The first outcome, which stands: some cards are declined though their buyer authenticates.',
-  },
+  }),
 });
 
 export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
@@ -40,22 +38,13 @@ export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
       summary: 'Get a test card',
       description: 'Gives the user one of the test cards, as an import by the operator would.',
       body: entity('SandboxCardRequest', {
-        reference: {
-          type: 'string',
+        reference: textSchema('`pm_card_…`, or the 16 digits of one of Stripe’s test cards.', {
           pattern: '^(pm_card_[A-Za-z0-9_]{1,64}|[0-9]{16})$',
           'x-message': 'reference must be a test card, such as pm_card_visa.',
-          description: '`pm_card_…`, or the 16 digits of one of Stripe’s test cards.',
-        },
+        }),
       }),
       bodyExample: { reference: 'pm_card_authenticationRequired' },
-      answers: [
-        {
-          status: 200,
-          description: 'The user may pay with it.',
-          schema: dataSchema(cardSchema),
-          example: { data: { reference: 'pm_card_authenticationRequired' } },
-        },
-      ],
+      answers: [dataAnswer('The user may pay with it.', cardSchema, { reference: 'pm_card_authenticationRequired' })],
       errors: [],
       async open(early) {
         const { id } = userOf(early);
@@ -81,12 +70,10 @@ export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
       body: entity('SandboxAuthenticationRequest', { outcome: { type: 'string', enum: Object.keys(OUTCOMES) } }),
       bodyExample: { outcome: 'succeeded' },
       answers: [
-        {
-          status: 200,
-          description: 'What became of the payment.',
-          schema: dataSchema(authenticationSchema),
-          example: { data: { transaction_id: TRANSACTION_EXAMPLE, outcome: 'charged' } },
-        },
+        dataAnswer('What became of the payment.', authenticationSchema, {
+          transaction_id: TRANSACTION_EXAMPLE,
+          outcome: 'charged',
+        }),
       ],
       errors: ['transaction_not_found', 'nothing_to_authenticate'],
       async open(early) {

@@ -1,13 +1,10 @@
 /** Route that resets the sandbox (docs/api/sandbox.md#starting-again). */
 import type { Route } from '../pipeline/route.js';
-import { dataSchema, entity } from '../representation/schemas.js';
+import { dataAnswer, entity, textSchema } from '../pipeline/schemas.js';
 import { clientOf } from '../pipeline/commandContext.js';
 
 const resetSchema = entity('SandboxReset', {
-  ended_log_id: {
-    type: 'string',
-    description: 'The log that ends: each later `Gift-Position` starts with another id.',
-  },
+  ended_log_id: textSchema('The log that ends: each later `Gift-Position` starts with another id.'),
 });
 
 /**
@@ -28,12 +25,12 @@ export function resetRoutes(reset: () => void, logId: string): Route[] {
       description:
         "For a client's own token. What was bought goes, with gifts, sessions, limits and webhook endpoints, and the clock is at the real time again; catalogue, clients and users stay. Every token ends. Until `/readyz` answers 200 again, everything else is 503.",
       answers: [
-        {
-          status: 202,
-          description: 'The reset has started.',
-          schema: dataSchema(resetSchema),
-          example: { data: { ended_log_id: '5e2c1f0a-7c1d-4f5e-9a63-0d8a4c2b9e17' } },
-        },
+        dataAnswer(
+          'The reset has started.',
+          resetSchema,
+          { ended_log_id: '5e2c1f0a-7c1d-4f5e-9a63-0d8a4c2b9e17' },
+          { status: 202 },
+        ),
       ],
       errors: ['forbidden', 'reset_refused'],
       async open(early) {

@@ -9,6 +9,7 @@ import type { WebhookEndpointDeps } from './deps.js';
 import { ENDPOINT_PATH, endpointIdOf, NAMED } from './endpoints.js';
 import { ownEndpoint } from './ownEndpoints.js';
 import { attemptExample, attemptSchema } from './schemas.js';
+import { jsonAnswer, querySchema } from '../pipeline/schemas.js';
 
 /** @throws HttpError `schema` where `after` names no stored attempt */
 export function attemptsBehind(
@@ -31,14 +32,9 @@ export function attemptRoutes(deps: WebhookEndpointDeps): Route[] {
       operation: 'listWebhookAttempts',
       summary: 'The latest attempts to deliver',
       description: `The latest first; at most ${MOST_ATTEMPTS} are kept, for 30 days.`,
-      query: { type: 'object', properties: cursorParameters('^[0-9a-f-]{1,64}$') },
+      query: querySchema(cursorParameters('^[0-9a-f-]{1,64}$')),
       answers: [
-        {
-          status: 200,
-          description: 'One page.',
-          schema: cursorSchema(attemptSchema),
-          example: { data: [attemptExample], next: null, has_more: false },
-        },
+        jsonAnswer('One page.', cursorSchema(attemptSchema), { data: [attemptExample], next: null, has_more: false }),
       ],
       errors: ['forbidden', 'webhook_endpoint_not_found'],
       async open(early) {

@@ -3,13 +3,13 @@
  */
 import { eventData, eventExample, eventFields, subjectData } from '../events/schemas.js';
 import type { DescribedWebhook } from '../openapi/webhooks.js';
-import { entity, record } from '../representation/schemas.js';
+import { entity, record, textSchema, timeSchema } from '../pipeline/schemas.js';
 
 const pingSchema = entity('WebhookPing', {
-  id: { type: 'string' },
+  id: textSchema(),
   type: { type: 'string', const: 'ping' },
-  created_at: { type: 'string', format: 'date-time' },
-  position: { type: 'string', description: 'Its place in the log, as in `Gift-Position`.' },
+  created_at: timeSchema(),
+  position: textSchema('Its place in the log, as in `Gift-Position`.'),
   data: record({}),
 });
 

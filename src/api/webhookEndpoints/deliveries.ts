@@ -7,7 +7,7 @@ import type { DeliveryRequested } from '../../domain/webhookEndpoint.js';
 import { DeliveryFault, recoverRequest, type ResendEvent, resendRequest } from '../../ops/webhooks/deliveryRequests.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Call, Route, RouteDescription, Schema } from '../pipeline/route.js';
-import { dataSchema, record } from '../representation/schemas.js';
+import { dataAnswer, record, textSchema, timeSchema } from '../pipeline/schemas.js';
 import type { WebhookEndpointDeps } from './deps.js';
 import { ENDPOINT_PATH, NAMED, openedBy, written } from './endpoints.js';
 import { attemptExample } from './schemas.js';
@@ -26,14 +26,10 @@ export async function orFault<T>(make: () => T | Promise<T>): Promise<T> {
 /** Fields of a body that requests deliveries. */
 export const RESEND_PROPERTIES = {
   event_id: { ...EVENT_ID, description: '`id` of the event, or `webhook-id` of its delivery.' },
-  position: { type: 'string', maxLength: 128, description: '`position` of the event.' },
+  position: textSchema('`position` of the event.', { maxLength: 128 }),
 } as const satisfies Readonly<Record<string, Schema>>;
 export const RECOVER_PROPERTIES = {
-  since: {
-    type: 'string',
-    maxLength: 40,
-    description: 'What happened from then on: a time with its zone (RFC 3339), not to come.',
-  },
+  since: textSchema('What happened from then on: a time with its zone (RFC 3339), not to come.', { maxLength: 40 }),
 } as const satisfies Readonly<Record<string, Schema>>;
 
 /** A requested delivery. `data` makes the answer's data from the id of the event that records the request. */
@@ -56,14 +52,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
       ...more,
       outward: true,
       method: 'POST',
-      answers: [
-        {
-          status: 202,
-          description: 'It is done soon, whatever is restarted.',
-          schema: dataSchema(answer.schema),
-          example: { data: answer.example },
-        },
-      ],
+      answers: [dataAnswer('It is done soon, whatever is restarted.', answer.schema, answer.example, { status: 202 })],
       errors: [
         'forbidden',
         'webhook_endpoint_not_found',
@@ -91,7 +80,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         description: 'A delivery of the type `ping`, whatever types the endpoint gets.',
       },
       {
-        schema: record({ event_id: { type: 'string', description: '`webhook-id` of the ping.' } }),
+        schema: record({ event_id: textSchema('`webhook-id` of the ping.') }),
         example: { event_id: '7f0a2d1c-52a1-4d0b-8a1e-6f9c3e2b1d04' },
       },
       () => ({ request: { type: 'WebhookPingRequested', data: {} }, data: (event_id) => ({ event_id }) }),
@@ -109,7 +98,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         errors: ['event_not_found'],
       },
       {
-        schema: record({ event_id: { type: 'string' } }),
+        schema: record({ event_id: textSchema() }),
         example: { event_id: attemptExample.event_id },
       },
       async ({ body }, own) => {
@@ -129,7 +118,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         bodyExample: { since: '2026-05-04T12:30:00Z' },
       },
       {
-        schema: record({ since: { type: 'string', format: 'date-time' } }),
+        schema: record({ since: timeSchema() }),
         example: { since: '2026-05-04T12:30:00.000Z' },
       },
       async ({ body }) => {

@@ -36,7 +36,7 @@ import { keyedGate } from '../pipeline/gate.js';
 import { commandContext } from '../pipeline/commandContext.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
-import { dataSchema, listSchema, record } from '../representation/schemas.js';
+import { countSchema, dataAnswer, flagSchema, jsonAnswer, listSchema, record } from '../pipeline/schemas.js';
 import type { WebhookEndpointDeps } from './deps.js';
 import { ownerOf } from '../events/viewers.js';
 import { allOwnEndpoints, ownEndpoint } from './ownEndpoints.js';
@@ -141,12 +141,12 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       body: record(SETTINGS, ['url']),
       bodyExample: { url: endpointExample.url, types: endpointExample.types, description: endpointExample.description },
       answers: [
-        {
-          status: 201,
-          description: 'The endpoint, with its secret.',
-          schema: dataSchema(createdSchema),
-          example: { data: { ...endpointExample, secret: secretExample } },
-        },
+        dataAnswer(
+          'The endpoint, with its secret.',
+          createdSchema,
+          { ...endpointExample, secret: secretExample },
+          { status: 201 },
+        ),
       ],
       errors: ['forbidden', 'too_many_webhook_endpoints', 'too_many_requests'],
       async open(early) {
@@ -172,14 +172,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       operation: 'listWebhookEndpoints',
       summary: 'The caller’s webhook endpoints',
       description: 'Those of the client, or of the merchant, in the order of their creation.',
-      answers: [
-        {
-          status: 200,
-          description: 'All of them.',
-          schema: dataSchema(listSchema(endpointSchema)),
-          example: { data: [endpointExample] },
-        },
-      ],
+      answers: [dataAnswer('All of them.', listSchema(endpointSchema), [endpointExample])],
       errors: ['forbidden'],
       async handle(call) {
         return { status: 200, body: { data: (await allOwnEndpoints(endpoints, ownerOf(call))).map(endpointRow) } };
@@ -192,14 +185,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       operation: 'getWebhookEndpoint',
       summary: 'Show a webhook endpoint',
       description: 'One of the caller’s, without its secret.',
-      answers: [
-        {
-          status: 200,
-          description: 'The endpoint.',
-          schema: dataSchema(endpointSchema),
-          example: { data: endpointExample },
-        },
-      ],
+      answers: [dataAnswer('The endpoint.', endpointSchema, endpointExample)],
       errors: ['forbidden', 'webhook_endpoint_not_found'],
       async handle(call) {
         const found = await ownEndpoint(endpoints, ownerOf(call), endpointIdOf(call));
@@ -214,17 +200,15 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       summary: 'Change, disable or enable a webhook endpoint',
       description:
         'Fields that are absent stay as they are. An endpoint that is enabled gets what happens from then on; `recover` sends what came meanwhile.',
-      body: record({ ...SETTINGS, disabled: { type: 'boolean' } }, []),
+      body: record({ ...SETTINGS, disabled: flagSchema() }, []),
       bodyExample: { disabled: true },
       answers: [
-        {
-          status: 200,
-          description: 'The endpoint.',
-          schema: dataSchema(endpointSchema),
-          example: {
-            data: { ...endpointExample, disabled: true, disabled_by: 'owner', disabled_at: '2026-05-06T09:00:00.000Z' },
-          },
-        },
+        dataAnswer('The endpoint.', endpointSchema, {
+          ...endpointExample,
+          disabled: true,
+          disabled_by: 'owner',
+          disabled_at: '2026-05-06T09:00:00.000Z',
+        }),
       ],
       errors: ['forbidden', 'webhook_endpoint_not_found', 'too_many_webhook_requests'],
       async open(early) {
@@ -248,7 +232,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       operation: 'deleteWebhookEndpoint',
       summary: 'Delete a webhook endpoint',
       description: 'Nothing is delivered any more, what was under way included.',
-      answers: [{ status: 200, description: 'It is gone.', schema: record({}), example: {} }],
+      answers: [jsonAnswer('It is gone.', record({}), {})],
       errors: ['forbidden', 'webhook_endpoint_not_found'],
       async open(early) {
         const { own, context } = await openedBy(early, deps);
@@ -268,26 +252,20 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
         'For a grace period deliveries are signed with earlier secrets, too. Without one, after a leak, they end at once.',
       body: record(
         {
-          grace_period_seconds: {
-            type: 'integer',
-            minimum: 0,
+          grace_period_seconds: countSchema('How long earlier secrets sign, too; 0: no longer. Absent: 24 hours.', {
             maximum: LONGEST_GRACE_SECONDS,
-            description: 'How long earlier secrets sign, too; 0: no longer. Absent: 24 hours.',
-          },
+          }),
         },
         [],
       ),
       bodyOptional: true,
       bodyExample: { grace_period_seconds: 0 },
       answers: [
-        {
-          status: 200,
-          description: 'The new secret.',
-          schema: dataSchema(secretSchema),
-          example: {
-            data: { id: endpointExample.id, secret: secretExample, previous_until: '2026-05-05T12:30:00.000Z' },
-          },
-        },
+        dataAnswer('The new secret.', secretSchema, {
+          id: endpointExample.id,
+          secret: secretExample,
+          previous_until: '2026-05-05T12:30:00.000Z',
+        }),
       ],
       errors: ['forbidden', 'webhook_endpoint_not_found', 'too_many_webhook_requests'],
       async open(early) {

@@ -4,7 +4,7 @@ import { LONGEST_URL } from '../../domain/webhookUrl.js';
 import { ALL_ENTRY_TYPES } from '../../projections/feed/entryTypes.js';
 import type { EndpointRow } from '../../ops/webhooks/webhookRows.js';
 import type { Schema } from '../pipeline/route.js';
-import { entity } from '../representation/schemas.js';
+import { entity, flagSchema, integerSchema, orNull, textSchema, timeSchema } from '../pipeline/schemas.js';
 
 const TYPES = {
   type: ['array', 'null'],
@@ -19,73 +19,60 @@ const TYPES = {
 
 /** Settings of an endpoint, as fields of a request body. */
 export const SETTINGS = {
-  url: {
-    type: 'string',
+  url: textSchema('Begins with `https://`, without user, password and fragment. It must hold no secret.', {
     maxLength: LONGEST_URL,
-    description: 'Begins with `https://`, without user, password and fragment. It must hold no secret.',
-  },
+  }),
   types: { ...TYPES, minItems: 1, maxItems: ALL_ENTRY_TYPES.length, uniqueItems: true },
-  description: {
-    type: ['string', 'null'],
-    maxLength: LONGEST_DESCRIPTION,
-    pattern: `^[^${DECEIVING}\\t\\n\\r]*$`,
-    'x-errors': { pattern: 'description must be one line, without control characters' },
-    description: 'Your own words. They must name no person.',
-  },
+  description: orNull(
+    textSchema('Your own words. They must name no person.', {
+      maxLength: LONGEST_DESCRIPTION,
+      pattern: `^[^${DECEIVING}\\t\\n\\r]*$`,
+      'x-errors': { pattern: 'description must be one line, without control characters' },
+    }),
+  ),
 } as const satisfies Readonly<Record<string, Schema>>;
 
 const DISABLED_BY: readonly DisabledBy[] = ['owner', 'failures', 'gone', 'inactive'];
 
 const FIELDS = {
-  id: { type: 'string' },
-  url: { type: 'string' },
+  id: textSchema(),
+  url: textSchema(),
   types: TYPES,
-  description: { type: ['string', 'null'] },
-  disabled: { type: 'boolean', description: 'Nothing is delivered.' },
-  disabled_by: {
-    type: ['string', 'null'],
-    enum: [...DISABLED_BY, null],
-    description:
+  description: orNull(textSchema()),
+  disabled: flagSchema('Nothing is delivered.'),
+  disabled_by: orNull(
+    textSchema(
       '`owner`: a call; `failures`: nothing could be delivered for five days; `gone`: the receiver answered 410; `inactive`: the client or merchant was disabled. null where it is not disabled.',
-  },
-  disabled_at: { type: ['string', 'null'], format: 'date-time', description: 'null where it is not disabled.' },
-  created_at: { type: 'string', format: 'date-time' },
+      { enum: [...DISABLED_BY, null] },
+    ),
+  ),
+  disabled_at: orNull(timeSchema('null where it is not disabled.')),
+  created_at: timeSchema(),
 } as const satisfies Readonly<Record<keyof EndpointRow, Schema>>;
 
-const SECRET = {
-  type: 'string',
-  description: 'What deliveries are signed with (Standard Webhooks). It is shown this once.',
-} as const satisfies Schema;
+const SECRET = textSchema('What deliveries are signed with (Standard Webhooks). It is shown this once.');
 
 export const endpointSchema = entity('WebhookEndpoint', FIELDS);
 
 export const createdSchema = entity('CreatedWebhookEndpoint', { ...FIELDS, secret: SECRET });
 
 export const secretSchema = entity('WebhookSecret', {
-  id: { type: 'string', description: 'Of the endpoint.' },
+  id: textSchema('Of the endpoint.'),
   secret: SECRET,
-  previous_until: {
-    type: 'string',
-    format: 'date-time',
-    description: 'Until then deliveries are signed with earlier secrets, too; in the past: no longer.',
-  },
+  previous_until: timeSchema('Until then deliveries are signed with earlier secrets, too; in the past: no longer.'),
 });
 
 export const attemptSchema = entity('WebhookAttempt', {
-  id: { type: 'string' },
-  event_id: { type: 'string', description: '`webhook-id` of the delivery: of the event, or of the ping.' },
-  position: { type: ['string', 'null'], description: 'Of the event; null for a ping.' },
+  id: textSchema(),
+  event_id: textSchema('`webhook-id` of the delivery: of the event, or of the ping.'),
+  position: orNull(textSchema('Of the event; null for a ping.')),
   type: { type: 'string', enum: [...ALL_ENTRY_TYPES, 'ping'] },
-  at: { type: 'string', format: 'date-time' },
-  status: { type: ['integer', 'null'], description: 'Of the answer; null: there was none.' },
-  error: { type: ['string', 'null'], description: 'Why there was no answer.' },
-  response: { type: 'string', description: 'How the answer began, at most 1,024 bytes.' },
-  duration_ms: { type: 'integer' },
-  next_at: {
-    type: ['string', 'null'],
-    format: 'date-time',
-    description: 'When it is tried again; null: it was delivered, or given up.',
-  },
+  at: timeSchema(),
+  status: orNull(integerSchema('Of the answer; null: there was none.')),
+  error: orNull(textSchema('Why there was no answer.')),
+  response: textSchema('How the answer began, at most 1,024 bytes.'),
+  duration_ms: integerSchema(),
+  next_at: orNull(timeSchema('When it is tried again; null: it was delivered, or given up.')),
 });
 
 export const endpointExample = {

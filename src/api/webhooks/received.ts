@@ -1,5 +1,5 @@
 import type { Answer, SuccessAnswer } from '../pipeline/route.js';
-import { entity } from '../representation/schemas.js';
+import { entity, jsonAnswer, textSchema } from '../pipeline/schemas.js';
 
 export const received = (outcome: 'recorded' | 'known' | 'ignored'): Answer => ({
   status: 200,
@@ -7,17 +7,14 @@ export const received = (outcome: 'recorded' | 'known' | 'ignored'): Answer => (
 });
 
 export const receivedAnswers = (title: string, ignored: string): SuccessAnswer[] => [
-  {
-    status: 200,
-    description: 'Received.',
-    schema: entity(title, {
+  jsonAnswer(
+    'Received.',
+    entity(title, {
       received: { type: 'boolean', const: true },
-      outcome: {
-        type: 'string',
+      outcome: textSchema(`\`recorded\` now; \`known\`: nothing in it is new; \`ignored\`: ${ignored}.`, {
         enum: ['recorded', 'known', 'ignored'],
-        description: `\`recorded\` now; \`known\`: nothing in it is new; \`ignored\`: ${ignored}.`,
-      },
+      }),
     }),
-    example: { received: true, outcome: 'recorded' },
-  },
+    { received: true, outcome: 'recorded' },
+  ),
 ];

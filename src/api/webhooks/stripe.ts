@@ -14,6 +14,7 @@ import { HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
 import { refuseForgeries } from './forgeries.js';
 import { received, receivedAnswers } from './received.js';
+import { integerSchema, textSchema } from '../pipeline/schemas.js';
 
 export interface WebhookDeps {
   readonly events: EventStore;
@@ -33,13 +34,11 @@ const BODY: Schema = {
   type: 'object',
   required: ['id', 'type', 'created', 'data'],
   properties: {
-    id: { type: 'string' },
-    type: {
-      type: 'string',
-      description:
-        'Handled: `payment_intent.succeeded`, `payment_intent.payment_failed`, `charge.refunded`, `refund.failed`, `refund.updated`, `charge.dispute.created`, `charge.dispute.closed`.',
-    },
-    created: { type: 'integer', description: 'Seconds since 1970.' },
+    id: textSchema(),
+    type: textSchema(
+      'Handled: `payment_intent.succeeded`, `payment_intent.payment_failed`, `charge.refunded`, `refund.failed`, `refund.updated`, `charge.dispute.created`, `charge.dispute.closed`.',
+    ),
+    created: integerSchema('Seconds since 1970.'),
     data: { type: 'object', required: ['object'], properties: { object: { type: 'object' } } },
   },
 };

@@ -14,6 +14,7 @@ import { SignatureError } from '../../providers/signature.js';
 import type { Call, Route, Schema } from '../pipeline/route.js';
 import { refuseForgeries } from './forgeries.js';
 import { received, receivedAnswers } from './received.js';
+import { integerSchema, querySchema, textSchema } from '../pipeline/schemas.js';
 
 export interface TwilioWebhookDeps {
   readonly events: EventStore;
@@ -32,13 +33,10 @@ const BODY: Schema = {
   type: 'object',
   required: ['AccountSid', 'MessageSid', 'MessageStatus'],
   properties: {
-    AccountSid: { type: 'string' },
-    MessageSid: { type: 'string' },
-    MessageStatus: {
-      type: 'string',
-      description: '`failed` and `undelivered` are recorded; all others mean that Twilio has the message.',
-    },
-    ErrorCode: { type: 'string', description: 'https://www.twilio.com/docs/api/errors' },
+    AccountSid: textSchema(),
+    MessageSid: textSchema(),
+    MessageStatus: textSchema('`failed` and `undelivered` are recorded; all others mean that Twilio has the message.'),
+    ErrorCode: textSchema('https://www.twilio.com/docs/api/errors'),
   },
 };
 
@@ -73,17 +71,10 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
         header: 'X-Twilio-Signature',
         description: "HMAC of the address and the form's fields, by the account's auth token.",
       },
-      query: {
-        type: 'object',
-        properties: {
-          gift: { type: 'string', description: 'The gift that the message is about.' },
-          attempt: {
-            type: 'integer',
-            minimum: 1,
-            description: 'The number of the notification; absent: the first.',
-          },
-        },
-      },
+      query: querySchema({
+        gift: textSchema('The gift that the message is about.'),
+        attempt: integerSchema('The number of the notification; absent: the first.', { minimum: 1 }),
+      }),
       body: BODY,
       bodyExample: {
         AccountSid: 'AC0123456789abcdef0123456789abcdef',

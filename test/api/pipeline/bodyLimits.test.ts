@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { bodyLimits as limitsOf, type BodyLimits, LEAST_BODY } from '../../../src/api/pipeline/bodyLimits.js';
 import type { Schema } from '../../../src/api/pipeline/route.js';
-import { record } from '../../../src/api/representation/schemas.js';
+import { record } from '../../../src/api/pipeline/schemas.js';
 
 const test = suite('api/pipeline/bodyLimits');
 
