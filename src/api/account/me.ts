@@ -48,7 +48,6 @@ export function meRoutes({ accounts }: AccountDeps): Route[] {
       tag: 'Account',
       caller: 'user',
       answers: [dataAnswer('The user.', meSchema, meExample)],
-      errors: [],
       async handle(call) {
         const own = userOf(call);
         // The call's copy of the user may be half a second old, so the account is read again. Where the read model is

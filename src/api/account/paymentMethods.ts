@@ -13,9 +13,9 @@ import {
   cursorParameters,
   type CursorRequest,
   cursorRequest,
-  cursorSchema,
+  cursorAnswer,
 } from '../representation/cursors.js';
-import { entity, flagSchema, jsonAnswer, querySchema, textSchema } from '../pipeline/schemas.js';
+import { entity, flagSchema, querySchema, textSchema } from '../pipeline/schemas.js';
 import type { AccountDeps } from './deps.js';
 
 const paymentMethodSchema = entity('PaymentMethod', {
@@ -69,14 +69,7 @@ export function paymentMethodRoutes(deps: AccountDeps): Route[] {
       caller: 'user',
       reads: ['byUser'],
       query: querySchema(cursorParameters(ID_PATTERN)),
-      answers: [
-        jsonAnswer('One page.', cursorSchema(paymentMethodSchema), {
-          data: [{ reference: 'pm_card_visa', kind: 'card', prepaid: false }],
-          next: null,
-          has_more: false,
-        }),
-      ],
-      errors: [],
+      answers: [cursorAnswer(paymentMethodSchema, { reference: 'pm_card_visa', kind: 'card', prepaid: false })],
       async handle(call) {
         return { status: 200, body: cursorBody(await usableBy(deps, userOf(call).id, cursorRequest(call.query))) };
       },

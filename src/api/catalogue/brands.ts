@@ -41,7 +41,6 @@ export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }
           { data: [brandExample], embedded: { products: [productExample], stores: [storeExample] } },
         ),
       ],
-      errors: [],
       async handle({ query, embeds, principal }) {
         const state = catalogue.current();
         const userId = callerId(principal);

@@ -59,7 +59,6 @@ export function categoryRoutes({
           }),
         ),
       ],
-      errors: [],
       async handle({ query, rawQuery, embeds, principal }) {
         const state = catalogue.current();
         const userId = callerId(principal);

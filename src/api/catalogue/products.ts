@@ -46,7 +46,6 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
           embedded: { brands: [brandExample] },
         }),
       ],
-      errors: [],
       async handle({ query, embeds, principal }) {
         const state = catalogue.current();
         const userId = callerId(principal);

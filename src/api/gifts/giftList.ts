@@ -1,13 +1,13 @@
 /** Route that lists the caller's gifts (docs/api/gifts.md#list-gifts). */
 import { alsoNamed } from '../pipeline/query.js';
 import type { Route } from '../pipeline/route.js';
-import { cursorBody, cursorParameters, cursorSchema, timedCursor } from '../representation/cursors.js';
+import { cursorBody, cursorParameters, cursorAnswer, timedCursor } from '../representation/cursors.js';
 import { userOf } from '../pipeline/commandContext.js';
 import { type GiftRouteDeps, viewing } from './deps.js';
 import { GIFT_STATUSES, giftEntity } from '../../entities/gifts.js';
 import { GIFT_ROLES, ownGifts, type OwnGiftsRequest } from './ownGifts.js';
 import { giftExample, giftSchema } from './schemas.js';
-import { jsonAnswer, querySchema, textSchema } from '../pipeline/schemas.js';
+import { querySchema, textSchema } from '../pipeline/schemas.js';
 
 export function giftListRoutes(deps: GiftRouteDeps): Route[] {
   return [
@@ -33,10 +33,7 @@ export function giftListRoutes(deps: GiftRouteDeps): Route[] {
         },
         ...cursorParameters(timedCursor(20)),
       }),
-      answers: [
-        jsonAnswer('One page.', cursorSchema(giftSchema), { data: [giftExample], next: null, has_more: false }),
-      ],
-      errors: [],
+      answers: [cursorAnswer(giftSchema, giftExample)],
       async handle(call) {
         const user = userOf(call);
         const { data: gifts, next } = await ownGifts(deps, user.id, call.query as OwnGiftsRequest);

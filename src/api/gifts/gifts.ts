@@ -52,7 +52,6 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
           embedded: giftEmbeddedExample,
         }),
       ],
-      errors: [],
       async open(early) {
         const user = userOf(early);
         const joined = await openGift(deps, early);

@@ -25,7 +25,6 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
       giftParam: 'giftId',
       noStore: true,
       answers: [{ status: 200, description: 'The page.', contentType: 'text/html' }],
-      errors: [],
       errorPage: (error) => ({ headers: PAGE_HEADERS, body: errorPage(error) }),
       async open(early) {
         const joined = await findGift(deps, early.params['giftId'] ?? '', early.position);

@@ -10,8 +10,8 @@ import { entryId, type FeedDocument, type FeedEntry, positionOfEntry } from '../
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
-import { cursorBody, cursorParameters, cursorRequest, cursorSchema } from '../representation/cursors.js';
-import { entity, flagSchema, integerSchema, jsonAnswer, orNull, querySchema, textSchema } from '../pipeline/schemas.js';
+import { cursorBody, cursorParameters, cursorRequest, cursorAnswer } from '../representation/cursors.js';
+import { entity, flagSchema, integerSchema, orNull, querySchema, textSchema } from '../pipeline/schemas.js';
 import { spanIn, spanParameters } from '../representation/spans.js';
 import { userOf } from '../pipeline/commandContext.js';
 import { type GiftRouteDeps } from './deps.js';
@@ -111,9 +111,7 @@ export function merchantRedemptionRoutes(deps: MerchantRedemptionDeps): Route[] 
         ...spanParameters('redemptions'),
         ...cursorParameters('^[0-9A-Za-z]{1,64}$'),
       }),
-      answers: [
-        jsonAnswer('One page.', cursorSchema(redemptionRow), { data: [rowExample], next: null, has_more: false }),
-      ],
+      answers: [cursorAnswer(redemptionRow, rowExample)],
       errors: ['forbidden'],
       async handle(call) {
         const user = userOf(call);

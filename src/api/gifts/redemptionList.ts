@@ -4,12 +4,12 @@ import type { Recorded, RecordedEvent } from '../../ports/eventStore.js';
 import type { RedemptionDocument } from '../../projections/gifts.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
-import { cursorBody, cursorParameters, cursorRequest, cursorSchema, firstOf } from '../representation/cursors.js';
+import { cursorBody, cursorParameters, cursorRequest, cursorAnswer, firstOf } from '../representation/cursors.js';
 import { GIFT_PARAM, type GiftRouteDeps } from './deps.js';
 import { redemptionEntity } from '../../entities/gifts.js';
 import { openGift } from './openGift.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
-import { jsonAnswer, querySchema } from '../pipeline/schemas.js';
+import { querySchema } from '../pipeline/schemas.js';
 
 /** Redemptions in a gift's history, as they are now, the latest first. */
 export function redemptionsIn(history: readonly RecordedEvent[]): RedemptionDocument[] {
@@ -49,14 +49,7 @@ export function redemptionListRoutes(deps: GiftRouteDeps): Route[] {
       params: GIFT_PARAM,
       giftParam: 'giftId',
       query: querySchema(cursorParameters('^[0-9a-f]{1,64}$')),
-      answers: [
-        jsonAnswer('One page.', cursorSchema(redemptionSchema), {
-          data: [redemptionExample],
-          next: null,
-          has_more: false,
-        }),
-      ],
-      errors: [],
+      answers: [cursorAnswer(redemptionSchema, redemptionExample)],
       async open(early) {
         const giftId = early.params['giftId'] ?? '';
         await openGift(deps, early);

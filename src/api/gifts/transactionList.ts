@@ -10,7 +10,7 @@ import {
   cursorParameters,
   type CursorRequest,
   cursorRequest,
-  cursorSchema,
+  cursorAnswer,
   firstOf,
   timedCursor,
 } from '../representation/cursors.js';
@@ -19,7 +19,7 @@ import { type GiftRouteDeps } from './deps.js';
 import { transactionEntity } from '../../entities/gifts.js';
 import { transactionExample, transactionSchema } from './schemas.js';
 import { REFERENCE_ID } from './purchaseBody.js';
-import { jsonAnswer, querySchema } from '../pipeline/schemas.js';
+import { querySchema } from '../pipeline/schemas.js';
 
 /**
  * The most gifts on one page, which shows their ids: as many as the largest purchase has. A page has one purchase at
@@ -75,14 +75,7 @@ export function transactionListRoutes(deps: GiftRouteDeps): Route[] {
         reference_id: { ...REFERENCE_ID, description: 'Only purchases with this `reference_id`.' },
         ...cursorParameters(timedCursor(32)),
       }),
-      answers: [
-        jsonAnswer('One page.', cursorSchema(transactionSchema), {
-          data: [transactionExample],
-          next: null,
-          has_more: false,
-        }),
-      ],
-      errors: [],
+      answers: [cursorAnswer(transactionSchema, transactionExample)],
       async handle(call) {
         const { id } = userOf(call);
         const referenceId = call.query['reference_id'] as string | undefined;

@@ -120,7 +120,6 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       params: GIFT_PARAM,
       giftParam: 'giftId',
       answers: [jsonAnswer('The options.', voucherOptionsSchema, voucherOptionsExample)],
-      errors: [],
       async open(early) {
         const joined = await openGift(deps, early);
         return async () => {

@@ -312,7 +312,7 @@ const codeHeader = (codes: readonly ErrorCode[]): Json => ({
 
 /** Errors of a route, including those of the steps, in the order of the error table. */
 export function describedErrors(route: Route): DescribedError[] {
-  const codes = new Set([...route.errors, ...commonErrors(route)]);
+  const codes = new Set([...(route.errors ?? []), ...commonErrors(route)]);
   return (Object.keys(ERRORS) as ErrorCode[])
     .filter((code) => codes.has(code))
     .flatMap((code) => {

@@ -81,7 +81,6 @@ export function accessRoutes({
           next: null,
         }),
       ],
-      errors: [],
       async handle({ query }, sight) {
         const { position, ...span } = requestedSpan(query, now());
         const limit = query['limit'] as number;

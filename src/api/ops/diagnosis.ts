@@ -34,7 +34,6 @@ export function diagnosisRoutes({ diagnose }: Pick<OpsDeps, 'diagnose'>): OpsRou
       watched: true,
       evenUnrecorded: true,
       answers: [dataAnswer('What is wrong.', listSchema(findingSchema), [example])],
-      errors: [],
       async handle() {
         const found = await diagnose();
         return { status: 200, body: { data: found }, shown: found.length };

@@ -172,7 +172,6 @@ export function openErasureRoutes({ erasures }: Pick<OpsDeps, 'erasures'>): OpsR
       tag: 'People',
       roles: ['support', 'auditor'],
       answers: [dataAnswer('The erasures.', listSchema(requestSchema), [requestExample])],
-      errors: [],
       async handle() {
         const open = await erasures.unfinished();
         return { status: 200, body: { data: open }, shown: open.length };

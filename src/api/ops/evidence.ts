@@ -79,7 +79,6 @@ export function evidenceRoutes({ evidence }: Pick<OpsDeps, 'evidence'>): OpsRout
       roles: ['support', 'auditor'],
       watched: true,
       answers: [dataAnswer('The heads.', evidenceSchema, example)],
-      errors: [],
       async handle() {
         const data = await evidence();
         return { status: 200, body: { data }, shown: data.heads.length };

@@ -124,6 +124,7 @@ export function opsRoute(
     unrecorded = [],
     withoutReason,
     exists,
+    errors = [],
     handle,
     ...description
   }: OpsRoute,
@@ -165,7 +166,7 @@ export function opsRoute(
   const counts = daily !== undefined || personal === true || allPersonal === true;
   return {
     ...description,
-    errors: counts ? [...description.errors, 'too_many_requests'] : description.errors,
+    errors: [...errors, ...(counts ? (['too_many_requests'] as const) : [])],
     ...(query === undefined ? {} : { query }),
     caller: 'user',
     roles,

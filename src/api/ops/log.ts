@@ -78,7 +78,6 @@ export function logRoutes({
           { data: [eventExample], next: eventExample.position, end: false, ...rangeExample },
         ),
       ],
-      errors: [],
       async handle({ query }, sight) {
         const last = query['last'] as number | undefined;
         const other = ['after', 'from', 'to'].find((name) => query[name] !== undefined);

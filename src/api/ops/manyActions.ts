@@ -128,7 +128,6 @@ export function manyActionRoutes({ engines: { events }, models, gifts, hash, tak
           ],
         } satisfies { action: string; dry_run: boolean; items: readonly HandledItem[] }),
       ],
-      errors: [],
       async handle(call) {
         const {
           action: name,

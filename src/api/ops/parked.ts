@@ -141,7 +141,6 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       answers: [
         jsonAnswer('The parked work.', nextPageSchema(parkedSchema, 'string'), { data: [example], next: null }),
       ],
-      errors: [],
       async handle({ query }) {
         const { state, process, after } = query as {
           readonly state: string;

@@ -143,7 +143,6 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
       tag: 'Parked work',
       roles: ['support', 'auditor'],
       answers: [dataAnswer('All groups.', listSchema(groupSchema), [groupExample])],
-      errors: [],
       async handle() {
         const found = await waitingGroups(events);
         return { status: 200, body: { data: found }, shown: found.length };

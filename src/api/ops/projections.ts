@@ -49,7 +49,6 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       roles: ['support', 'auditor'],
       watched: true,
       answers: [dataAnswer('All of them.', listSchema(statusSchema), statusExamples)],
-      errors: [],
       async handle() {
         const found = await upkeep.status.look();
         return { status: 200, body: { data: found }, shown: found.length };

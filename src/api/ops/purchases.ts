@@ -107,7 +107,6 @@ export function purchaseRoutes({ engines: { events }, models }: OpsDeps): OpsRou
           { alsoAs },
         ),
       ],
-      errors: [],
       async handle(call) {
         const { query } = call;
         const times = requestedTimes(query);

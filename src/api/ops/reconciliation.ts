@@ -34,7 +34,6 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
         ['day'],
       ),
       answers: [{ status: 200, description: 'The differences, and the report.', contentType: 'application/x-ndjson' }],
-      errors: [],
       async handle({ query }) {
         const day = orRefusal(() =>
           dayOf(query['day'] as string, query['time_zone'] as string, {

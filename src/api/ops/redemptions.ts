@@ -100,7 +100,6 @@ export function redemptionAuditRoutes({ engines, gifts }: Pick<OpsDeps, 'engines
           { alsoAs },
         ),
       ],
-      errors: [],
       async handle(call) {
         const { query } = call;
         const range = await requestedRange(engines.events, query);

@@ -120,7 +120,6 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
           { alsoAs },
         ),
       ],
-      errors: [],
       async handle(call) {
         const range = await requestedRange(events, call.query);
         const zone = requestedZone(call.query);

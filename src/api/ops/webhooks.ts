@@ -132,7 +132,6 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
       answers: [
         jsonAnswer('The endpoints.', nextPageSchema(listedEndpoint, 'string'), { data: [listedExample], next: null }),
       ],
-      errors: [],
       async handle({ query }) {
         const { limit, after } = query as { readonly limit: number; readonly after?: string };
         const { rows, next } = await webhookRows(

@@ -173,7 +173,7 @@ export interface RouteDescription {
   /** HTML page sent in place of JSON where `Accept` prefers HTML: people open the route in a browser. */
   readonly errorPage?: ErrorPage;
   /** Errors that the handler raises; the steps add theirs (`commonErrors` in `pipeline.ts`). */
-  readonly errors: readonly ErrorCode[];
+  readonly errors?: readonly ErrorCode[];
 }
 
 /**

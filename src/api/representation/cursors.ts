@@ -1,7 +1,7 @@
 /** Lists by cursor (docs/api/conventions.md#pages-by-cursor). */
 import { TIME_KEY_LENGTH } from '../../projections/timeKey.js';
-import type { Schema } from '../pipeline/route.js';
-import { flagSchema, integerSchema, listSchema, orNull, record, textSchema } from '../pipeline/schemas.js';
+import type { Schema, SuccessAnswer } from '../pipeline/route.js';
+import { flagSchema, integerSchema, jsonAnswer, listSchema, orNull, record, textSchema } from '../pipeline/schemas.js';
 
 export type CursorRequest = {
   readonly limit: number;
@@ -26,12 +26,14 @@ export function cursorParameters(pattern: string): Readonly<Record<'limit' | 'af
 
 export const cursorRequest = (query: Readonly<Record<string, unknown>>): CursorRequest => query as CursorRequest;
 
-export function cursorSchema(items: Schema): Schema {
-  return record({
+/** Answer of a route whose body is a `cursorBody`. */
+export function cursorAnswer(items: Schema, example: object): SuccessAnswer {
+  const schema = record({
     data: listSchema(items),
     next: orNull(textSchema('`after` of the next page; null on the last.')),
     has_more: flagSchema('Whether there is a next page.'),
   });
+  return jsonAnswer('One page.', schema, { data: [example], next: null, has_more: false });
 }
 
 export const cursorBody = <T>({ data, next }: CursorPage<T>): object => ({ data, next, has_more: next !== null });

@@ -5,11 +5,11 @@ import {
   cursorBody,
   cursorParameters,
   cursorRequest,
-  cursorSchema,
+  cursorAnswer,
   firstOf,
   timedCursor,
 } from '../representation/cursors.js';
-import { entity, jsonAnswer, orNull, querySchema, textSchema, timeSchema } from '../pipeline/schemas.js';
+import { entity, orNull, querySchema, textSchema, timeSchema } from '../pipeline/schemas.js';
 import { spanIn, spanParameters } from '../representation/spans.js';
 import { type FailedRequest, type FailedRequests, ID_DIGITS, MOST_OF_DAY, RETAINED_DAYS } from './failedRequests.js';
 
@@ -62,9 +62,7 @@ export function requestRoutes(failed: Pick<FailedRequests, 'of'>): Route[] {
         ...spanParameters('requests'),
         ...cursorParameters(timedCursor(ID_DIGITS)),
       }),
-      answers: [
-        jsonAnswer('One page.', cursorSchema(requestSchema), { data: [requestExample], next: null, has_more: false }),
-      ],
+      answers: [cursorAnswer(requestSchema, requestExample)],
       errors: ['forbidden'],
       async open(early) {
         const client = clientOf(early);

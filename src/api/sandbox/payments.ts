@@ -45,7 +45,6 @@ export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
       }),
       bodyExample: { reference: 'pm_card_authenticationRequired' },
       answers: [dataAnswer('The user may pay with it.', cardSchema, { reference: 'pm_card_authenticationRequired' })],
-      errors: [],
       async open(early) {
         const { id } = userOf(early);
         const context = contextOf(early, deps.now(), randomCommandId());

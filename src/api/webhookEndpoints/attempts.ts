@@ -4,12 +4,12 @@ import { attemptRow, attemptsOf } from '../../ops/webhooks/attempts.js';
 import { ownerOf } from '../events/viewers.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
-import { cursorBody, cursorParameters, cursorRequest, cursorSchema, firstOf } from '../representation/cursors.js';
+import { cursorBody, cursorParameters, cursorRequest, cursorAnswer, firstOf } from '../representation/cursors.js';
 import type { WebhookEndpointDeps } from './deps.js';
 import { ENDPOINT_PATH, endpointIdOf, NAMED } from './endpoints.js';
 import { ownEndpoint } from './ownEndpoints.js';
 import { attemptExample, attemptSchema } from './schemas.js';
-import { jsonAnswer, querySchema } from '../pipeline/schemas.js';
+import { querySchema } from '../pipeline/schemas.js';
 
 /** @throws HttpError `schema` where `after` names no stored attempt */
 export function attemptsBehind(
@@ -33,9 +33,7 @@ export function attemptRoutes(deps: WebhookEndpointDeps): Route[] {
       summary: 'The latest attempts to deliver',
       description: `The latest first; at most ${MOST_ATTEMPTS} are kept, for 30 days.`,
       query: querySchema(cursorParameters('^[0-9a-f-]{1,64}$')),
-      answers: [
-        jsonAnswer('One page.', cursorSchema(attemptSchema), { data: [attemptExample], next: null, has_more: false }),
-      ],
+      answers: [cursorAnswer(attemptSchema, attemptExample)],
       errors: ['forbidden', 'webhook_endpoint_not_found'],
       async open(early) {
         const { endpoint_id: id } = await ownEndpoint(endpoints, ownerOf(early), endpointIdOf(early));
