@@ -8,6 +8,7 @@ import { catchUp } from './catchUp.js';
 import { dropFrozenBuilds } from './frozenBuilds.js';
 import { emptyIfInvalid } from './invalidBuilds.js';
 import { addBuild, type LeaderRun, nextSteps, removeBuild, takeOut } from './leaderRun.js';
+import { abortRebuild } from './maintenance/rebuild.js';
 import { openOrders, refuseInvalid } from './maintenance/repairOrders.js';
 import type { Step } from './plan.js';
 import { enter, openBuild, type RunningBuild } from './runningBuild.js';
@@ -55,7 +56,7 @@ async function look(run: LeaderRun): Promise<void> {
 
 /** Carries a step out, or starts it in the background. @returns work that the caller must await */
 function startStep(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<void>) | undefined {
-  const { store, events, logger, projections } = run;
+  const { store, events, logger, projections, lease } = run;
   switch (step.do) {
     case 'open': {
       const { name, rebuild } = step;
@@ -77,6 +78,8 @@ function startStep(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<voi
       return undefined;
     case 'finish':
       return async () => finishSwap(store, step.name, step.rebuild);
+    case 'abort':
+      return async () => void (lease.held && (await abortRebuild(store, step.name)));
     case 'discard':
       return async () => discard(run, step.name, step.rebuild);
     case 'put back':

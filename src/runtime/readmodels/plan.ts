@@ -30,6 +30,8 @@ export type Step<B> =
   | { readonly do: 'open'; readonly name: string; readonly rebuild: Rebuild }
   | { readonly do: 'finish'; readonly name: string; readonly rebuild: Rebuild }
   | { readonly do: 'discard'; readonly name: string; readonly rebuild: Rebuild }
+  /** Abort what another release has left: its version is out of use, so none of its processes will finish it. */
+  | { readonly do: 'abort'; readonly name: string; readonly rebuild: Rebuild }
   /** Make a rebuild ready again whose swap a process of another release has left unfinished. */
   | { readonly do: 'put back'; readonly name: string; readonly rebuild: Rebuild }
   /** Make a retiring build ready again, for a rollback. */
@@ -65,15 +67,19 @@ function rebuildStep<B extends PlannedBuild>(
     if (build?.requested !== true) return { do: 'discard', name, rebuild };
     return build.state === 'gone' ? undefined : { do: 'take out', build };
   }
-  if (state !== 'ready' && state !== 'swapping') return undefined;
-  if (inUse.get(name) === target) return { do: 'finish', name, rebuild };
-  if (!isOwn(versions.get(name), target)) return state === 'swapping' ? { do: 'put back', name, rebuild } : undefined;
+  if (state === 'aborting') return undefined;
+  if (state !== 'building' && inUse.get(name) === target) return { do: 'finish', name, rebuild };
+  if (!isOwn(versions.get(name), target)) {
+    if (state === 'swapping') return { do: 'put back', name, rebuild };
+    return isOwn(versions.get(name), inUse.get(name)) ? { do: 'abort', name, rebuild } : undefined;
+  }
+  if (state === 'building') return undefined;
   if (build === undefined) return { do: 'open', name, rebuild };
   return build.state === 'retiring' ? { do: 'bring back', build } : undefined;
 }
 
-const isOwn = (version: number | undefined, target: number): boolean =>
-  version !== undefined && sameVersion(version, target);
+const isOwn = (version: number | undefined, number: number | undefined): boolean =>
+  version !== undefined && number !== undefined && sameVersion(version, number);
 
 function logEndStep<B extends PlannedBuild>(build: B, { inUse, rebuilds }: Orders): Step<B> | undefined {
   const { projection, state, requested, caughtUp, place } = build;

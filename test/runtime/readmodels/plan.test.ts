@@ -122,6 +122,17 @@ test("another release's rebuild whose swap was left unfinished is ended where it
   }
 });
 
+test('a rebuild or rollback of another release is aborted once the own version is in use', () => {
+  const [serving, retiring] = [build(NEWER, 'serving'), build(1, 'retiring')];
+  const own = { inUse: new Map([['gifts', NEWER]]), versions: new Map([['gifts', NEWER]]) };
+  for (const kind of ['rebuild', 'rollback'] as const)
+    for (const state of ['building', 'ready'] as const)
+      assert.equal(planned([serving, retiring], { ...withRebuild(state, { kind }), ...own }), [`abort ${REBUILT}`]);
+  assert.equal(planned([serving, retiring], { ...withRebuild('aborting'), ...own }), [], 'it is aborted already');
+  const orders = { ...withRebuild('building'), versions: own.versions };
+  assert.equal(planned([build(1, 'serving')], orders), [], 'a process of its release may finish it');
+});
+
 test('a rebuild that is being built or aborted by its builder is left to it', () => {
   for (const state of ['building', 'aborting'] as const)
     assert.equal(planned([build(1, 'serving')], withRebuild(state)), []);

@@ -389,24 +389,6 @@ test(
 );
 
 test(
-  'a rebuild that a killed leader left in its swap can be aborted once another release leads',
-  installed(async ({ events, store, project }) => {
-    const first = await project();
-    await settled(first, events);
-    await first.close();
-    const { target } = await rebuild(depsFor(events, store));
-    const record = await rebuildOf(store, 'gifts');
-    assert.ok(record);
-    await putRebuild(store, 'gifts', { ...record.value, state: 'swapping' }, record.version);
-    await project({ projections: [{ ...GIFTS_PROJECTION, version: V + 1, previous: [GIFTS_PROJECTION] }] });
-    await until(async () => (await store.active('gifts')) === V + 1, 'the new release to serve');
-    await until(async () => (await abortRebuild(store, 'gifts').catch(() => undefined)) === target, 'the abort');
-    await until(async () => (await rebuildOf(store, 'gifts')) === undefined, 'the end of the abort');
-    assert.not((await store.versions('gifts')).includes(target));
-  }),
-);
-
-test(
   'a rebuild without a builder is built by one process, and goes on in another',
   installed(async ({ events, store, project }) => {
     await buy(
