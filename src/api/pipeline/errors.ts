@@ -7,6 +7,7 @@ import { LeaseHeldError } from '../../runtime/coordination/index.js';
 import { LeaseLostError, SwapOutdatedError } from '../../runtime/readmodels/index.js';
 import { type ErrorCode, type ErrorRow, ERRORS } from '../../domain/errors.js';
 import { Refusal } from '../../domain/refusal.js';
+import { EvidenceError } from '../../ops/evidence/index.js';
 import type { ReadModels } from '../../projections/index.js';
 
 /** The compiler checks here that the table names read models that exist. */
@@ -105,7 +106,8 @@ export function answerOf(error: unknown): ErrorAnswer {
   if (error instanceof Refusal)
     return answerWith(error.code, { ...retryAfterOf(error.code), ...fieldHeader(error.field) });
   if (error instanceof EventTooLargeError) return answerWith('request_too_large');
-  const passing = Object.values(PASSING).some((type) => error instanceof type);
+  // An altered log or tile is answered as other damaged data is (docs/design.md#damaged-reads).
+  const passing = error instanceof EvidenceError || Object.values(PASSING).some((type) => error instanceof type);
   return { ...answerWith(passing ? 'unavailable' : 'internal'), unforeseen: true };
 }
 

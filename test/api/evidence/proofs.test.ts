@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -119,6 +119,20 @@ test('prove the reversal of the latest redemption', async () => {
     return reply.status === 200 && reply.text.includes('GiftUnredeemed') && (await checked(reply));
   });
   assert.deepEqual(typesOf(bundle), ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed']);
+});
+
+test('answer 503 where tiles were altered', async () => {
+  const tiles = join(TREE, service.events.logId, 'tile', '0');
+  const path = `/api/v2/gifts/${gifts[0]}/redemptions/${redemption}/proof`;
+  await eventually(async () => {
+    // The keeper of the tree may write tiles once more.
+    for (const { parentPath, name } of readdirSync(tiles, { recursive: true, withFileTypes: true }).filter((one) =>
+      one.isFile(),
+    ))
+      writeFileSync(join(parentPath, name), Buffer.alloc(8_192));
+    const reply = await ask(path, 'till-coffee');
+    return reply.status !== 200 && (refused(reply, 503, 'Service unavailable.'), true);
+  });
 });
 
 test.run();

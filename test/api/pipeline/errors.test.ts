@@ -879,7 +879,7 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   LogAlteredError: 'ends a run of the keeper of the tree',
   MaintenanceRefusedError: '409 or 422, with its message',
   MalformedEventError: '400 of a webhook',
-  MalformedEvidenceError: 'ends a command of the command line; 400 of a witness; 500: the log or a tile was altered',
+  MalformedEvidenceError: 'ends a command of the command line; 400 of a witness; 503: the log or a tile was altered',
   MalformedMessageError: '500: two processes of this service do not understand each other',
   MismatchError: 'ends in a worker',
   NeverTakenError: 'ends in a worker',
@@ -901,7 +901,7 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   WitnessRefusesError: 'is said by the keeper of the tree',
   ProviderError: '503, by the one route that asks a provider',
   EvidenceError: 'is the class of those below that say what is wrong with evidence',
-  UnprovenEventError: 'ends a command of the command line; 500: the log or a tile was altered',
+  UnprovenEventError: 'ends a command of the command line; 503: the log or a tile was altered',
   UntrustedNoteError: 'ends a command of the command line; 403 of a witness',
   VerifyInterruptedError: 'ends a task',
 };
