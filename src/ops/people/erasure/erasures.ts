@@ -14,7 +14,7 @@ import { ErasureWaitsError } from './endPerson.js';
 import { erasePerson, type ErasureOutcome } from './erasePerson.js';
 import { type Erasure, type ErasureLog, isFinished, isRequest, storedErasures } from './erasureRecord.js';
 import { type Reapplied, repeatErasures, type RepeatOptions } from './reapplyErasures.js';
-import { isDue, openErasure, requestErasure, withdrawErasure } from './requestErasure.js';
+import { earlierErasure, isDue, openErasure, requestErasure, withdrawErasure } from './requestErasure.js';
 
 /** Outcome of a command about an erasure. */
 export interface ErasureAnswer<View> {
@@ -102,7 +102,11 @@ export function erasuresOf(deps: ErasureDeps): Erasures {
 
   return {
     ...logErasures(deps),
-    erase,
+    async erase(...args) {
+      // A request whose withdrawal only the log has is not the one to carry out.
+      await earlierErasure(deps, args[0]);
+      return erase(...args);
+    },
     async approve(person, context, reason) {
       const { by } = await openErasure(deps, person);
       if (by.user === context.by.user) throw new Refusal('another_user_required');

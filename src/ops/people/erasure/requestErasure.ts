@@ -63,7 +63,7 @@ export async function requestErasure(
 }
 
 /** The person's latest erasure. A withdrawal may be in the log only, where the key store did not answer it. */
-async function earlierErasure({ events, keys }: Deps, person: Person): Promise<Erasure | undefined> {
+export async function earlierErasure({ events, keys }: Deps, person: Person): Promise<Erasure | undefined> {
   const stored = await erasureOf(keys, person);
   if (stored === undefined || !isRequest(stored)) return stored;
   const inLog = asInLog(stored, await events.read(personStream(person)));

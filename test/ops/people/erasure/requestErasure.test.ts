@@ -163,14 +163,33 @@ test('stay withdrawn where a request is stored late', async () => {
   assert.equal(history(made).slice(-3), ['ErasureStarted', 'UserRetired', 'PersonErased']);
 });
 
+/** Sid's withdrawal, which the key store did not store. */
+async function withdrawnInLog({ deps }: Town, command = by('sid', 1)): Promise<void> {
+  const putErasure = async (): Promise<never> => Promise.reject(new UnavailableError('down'));
+  const down = { ...deps, keys: { ...deps.keys, putErasure } };
+  assert.instance(await rejectionOf(withdrawErasure(down, EVE, command, 'not theirs')), UnavailableError);
+}
+
+test('are carried out at once, but not approved, after a withdrawal that the key store did not store', async () => {
+  const made = await town();
+  const { id } = await requestErasure(made.deps, EVE, by('sue'), WANTED);
+  await withdrawnInLog(made);
+  const approval = erasuresOf(made.deps).approve(EVE, by('aly', 2), 'asked for it');
+  assert.is(((await rejectionOf(approval)) as Refusal).code, 'erasure_not_found');
+  const other = await town();
+  await requestErasure(other.deps, EVE, by('sue'), WANTED);
+  await withdrawnInLog(other);
+  const { view } = await erasuresOf(other.deps).erase(EVE, by('cli:root@host', 2), 'asked for it');
+  assert.is.not(view.id, id);
+  assert.is(history(other).at(-1), 'PersonErased');
+});
+
 test('are requested again after a withdrawal that the key store did not store', async () => {
   for (const repeated of [false, true]) {
     const made = await town();
     const first = await requestErasure(made.deps, EVE, by('sue'), WANTED);
-    const putErasure = async (): Promise<never> => Promise.reject(new UnavailableError('down'));
     const command = by('sid', 1);
-    const down = { ...made.deps, keys: { ...made.deps.keys, putErasure } };
-    assert.instance(await rejectionOf(withdrawErasure(down, EVE, command, 'not theirs')), UnavailableError);
+    await withdrawnInLog(made, command);
     if (repeated) {
       assert.is((await withdrawErasure(made.deps, EVE, command, 'not theirs')).withdrawn_at, at(1));
       assert.is((await erasures(made))[0]?.withdrawn_at, at(1), 'a repeat completes it');
