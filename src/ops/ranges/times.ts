@@ -108,7 +108,11 @@ function clockOf(name: string): Intl.DateTimeFormat {
   }
 }
 
-const iso = (ms: number): string => new Date(ms).toISOString();
+/** Times of other years have a sign, and so do not sort as text. */
+const FIRST = Date.parse('0000-01-01T00:00:00.000Z');
+const LAST = Date.parse('9999-12-31T23:59:59.999Z');
+
+const iso = (ms: number): string => new Date(Math.min(LAST, Math.max(FIRST, ms))).toISOString();
 
 function notATime(given: string): TimeError {
   return new TimeError(

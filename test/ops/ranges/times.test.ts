@@ -47,6 +47,19 @@ test('of an hour that is there twice the first is meant; one that is left out is
   assert.is(london.instant('2026-03-29 01:30', 'first'), '2026-03-29T01:30:00.000Z');
 });
 
+test('the first and the last year of the calendar sort before and after all times, in every zone', () => {
+  const now = '2026-05-04T12:30:00.000Z';
+  for (const zone of ['UTC', 'Asia/Kolkata', 'America/New_York'].map(timeZone)) {
+    for (const text of ['9999-12-31', '9999-12-31T23:59', '9999-12-31T23:59-05:00']) {
+      const last = zone.instant(text, 'last');
+      assert.ok(now < last, `${zone.name} ${text}: ${last}`);
+      assert.throws(() => pastInstant(zone, text, now), /is still to come/);
+    }
+    const first = zone.instant('0001-01-01', 'first');
+    assert.ok(/^\d{4}-/.test(first) && first < now, `${zone.name}: ${first}`);
+  }
+});
+
 test('what is looked back at is over, or under way', () => {
   const now = '2026-05-04T12:30:00.000Z';
   assert.is(pastInstant(london, '2026-05-03', now), '2026-05-03T22:59:59.999Z');
