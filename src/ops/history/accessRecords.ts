@@ -70,15 +70,17 @@ export async function* readAccess(
     return operations.get(id) === true;
   }
 
-  for (let { day, revision } = after; day <= to; day = dayAfter(day), revision = -1)
-    for (;;) {
-      const page = await events.read(accessStream(day), { from: revision + 1, limit: PAGE });
-      revision = page.at(-1)?.revision ?? revision;
-      const records: RecordedEvent[] = [];
-      for (const record of page) if (await matches(record)) records.push(record);
-      yield { records, read: page.length, position: { day, revision } };
-      if (page.length < PAGE) break;
-    }
+  for (let { day, revision } = after; ;) {
+    const page = await events.read(accessStream(day), { from: revision + 1, limit: PAGE });
+    revision = page.at(-1)?.revision ?? revision;
+    const records: RecordedEvent[] = [];
+    for (const record of page) if (await matches(record)) records.push(record);
+    yield { records, read: page.length, position: { day, revision } };
+    if (page.length === PAGE) continue;
+    if (day >= to) return;
+    day = dayAfter(day);
+    revision = -1;
+  }
 }
 
 /** The start of an operation, which is on the day of its end or the day before. `undefined`: there is none. */

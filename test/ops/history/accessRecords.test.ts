@@ -48,6 +48,7 @@ test('reads the days from one to another, in order', async () => {
   assert.equal(await found('2026-05-01', '2026-05-01', {}), ['person', 'gift']);
   assert.equal(await found('2026-05-02', '2026-05-03', {}), ['gift by shortcode', 'search']);
   assert.equal((await found('2026-04-01', '2026-06-01', {})).length, 7);
+  assert.equal(await found('9999-12-30', '9999-12-31', {}), [], 'the last day of the calendar');
 });
 
 test('finds calls by person, gift and who, with the ends of operations', async () => {
