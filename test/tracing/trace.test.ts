@@ -46,8 +46,13 @@ test('makes one trace of a purchase over four processes, from request to notific
     });
     assert.equal(bought.status, 201, bought.text);
     const [gift = ''] = bought.json.data.gifts as string[];
-    const named = (name: string): SentSpan[] =>
-      collector.spans.filter((span) => span.traceId === TRACE && span.name === name);
+    const inTrace = (): SentSpan[] => collector.spans.filter(({ traceId }) => traceId === TRACE);
+    const named = (name: string): SentSpan[] => inTrace().filter((span) => span.name === name);
+    // A span ends, and may be sent, before its parent does; each process sends its own.
+    const isWhole = (): boolean => {
+      const sent = new Set(inTrace().map(({ spanId }) => spanId));
+      return inTrace().every(({ parentSpanId = '' }) => parentSpanId === CALLER || sent.has(parentSpanId));
+    };
     const wanted = [
       'POST /api/v2/transactions',
       'command transaction',
@@ -66,10 +71,11 @@ test('makes one trace of a purchase over four processes, from request to notific
       'projection batch',
     ];
     await eventually(
-      async () => wanted.every((name) => named(name).length > 0) && named('append notification').length === 2,
+      () => wanted.every((name) => named(name).length > 0) && named('append notification').length === 2 && isWhole(),
+      'all spans of the trace, each with its parent',
     );
 
-    const spans = collector.spans.filter((span) => span.traceId === TRACE);
+    const spans = inTrace();
     const byId = new Map(spans.map((span) => [span.spanId, span]));
     const rootOf = (span: SentSpan): string =>
       span.parentSpanId === CALLER
@@ -133,9 +139,10 @@ test('makes one trace of a purchase over four processes, from request to notific
         ),
       )
     ).flat();
-    const inTrace = ({ metadata }: RecordedEvent): boolean => metadata.traceparent?.startsWith(`00-${TRACE}-`) === true;
+    const isTraced = ({ metadata }: RecordedEvent): boolean =>
+      metadata.traceparent?.startsWith(`00-${TRACE}-`) === true;
     assert.deepEqual(
-      events.filter((event) => !inTrace(event)).map(({ type }) => type),
+      events.filter((event) => !isTraced(event)).map(({ type }) => type),
       ['GiftRedeemed'],
     );
 
