@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { historyOf, lookUpOf, scratch, tills, tokensOf } from './support/data.js';
 import type { HistoryGift } from './support/history.js';
-import { type LoadRequest, type LoadResult, load } from './support/load.js';
+import { type LoadRequest, type MeasuredLoad, measuredLoad } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
 import { type Server, startBaseline, startService } from './support/server.js';
 
@@ -43,34 +43,26 @@ const example = await fetch(service.url + path, { headers });
 const bytes = (await example.arrayBuffer()).byteLength;
 const bare = await startBaseline('bareKoa', dir, { BYTES: String(bytes) });
 
-interface Round extends LoadResult {
-  /** Processor time a request, in microseconds, all threads. */
-  readonly cpu: number;
-}
-
-async function round(server: Server): Promise<Round> {
-  const before = server.cpuSeconds();
-  const result = await load({
-    url: server.url,
+async function round(server: Server): Promise<MeasuredLoad> {
+  return measuredLoad(server, {
     method: 'GET',
     connections: CONNECTIONS,
     requests,
     pick: { kind: 'random', seconds: SECONDS },
     expect: 200,
   });
-  return { ...result, cpu: ((server.cpuSeconds() - before) / result.requests) * 1e6 };
 }
 
 await round(bare);
 await round(service);
-const rounds: { bare: Round; service: Round }[] = [];
+const rounds: { bare: MeasuredLoad; service: MeasuredLoad }[] = [];
 for (let n = 0; n < Number(values.rounds); n++) rounds.push({ bare: await round(bare), service: await round(service) });
 const resident = service.residentMb();
 await Promise.all([service.stop(), bare.stop()]);
 rmSync(dir, { recursive: true });
 
 const row = (name: string, key: 'bare' | 'service'): Record<string, string | number> => {
-  const of = (figure: keyof Round): number => median(rounds.map((one) => one[key][figure]));
+  const of = (figure: keyof MeasuredLoad): number => median(rounds.map((one) => one[key][figure]));
   return {
     server: name,
     'requests/s': of('perSecond'),

@@ -10,7 +10,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { historyOf, lookUpOf, redemptionOf, tills, tokensOf } from './support/data.js';
-import { type LoadResult, load } from './support/load.js';
+import { type MeasuredLoad, measuredLoad } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
 import { type Server, startService } from './support/server.js';
 
@@ -31,17 +31,12 @@ const WARM_ROUNDS = 2;
 type Kind = 'look-up' | 'redemption';
 const KINDS: readonly Kind[] = ['look-up', 'redemption'];
 
-interface Round extends LoadResult {
-  /** Processor time a request, in microseconds, all processes and threads. */
-  readonly cpu: number;
-}
-
 interface Side {
   readonly processes: number;
   readonly dir: string;
   readonly server: Server;
   readonly requests: Readonly<Record<Kind, string>>;
-  readonly rounds: Readonly<Record<Kind, Round[]>>;
+  readonly rounds: Readonly<Record<Kind, MeasuredLoad[]>>;
 }
 
 async function open(processes: number): Promise<Side> {
@@ -59,10 +54,8 @@ async function open(processes: number): Promise<Side> {
   return { processes, dir, server, requests, rounds: { 'look-up': [], redemption: [] } };
 }
 
-async function round({ server, requests }: Side, kind: Kind, index: number): Promise<Round> {
-  const before = server.cpuSeconds();
-  const result = await load({
-    url: server.url,
+async function round({ server, requests }: Side, kind: Kind, index: number): Promise<MeasuredLoad> {
+  return measuredLoad(server, {
     method: kind === 'look-up' ? 'GET' : 'POST',
     connections: Number(values.clients),
     requests: requests[kind],
@@ -70,7 +63,6 @@ async function round({ server, requests }: Side, kind: Kind, index: number): Pro
     headers: kind === 'look-up' ? {} : { 'Content-Type': 'application/json' },
     expect: kind === 'look-up' ? 200 : 201,
   });
-  return { ...result, cpu: ((server.cpuSeconds() - before) / result.requests) * 1e6 };
 }
 
 const one = await open(1);
@@ -91,7 +83,7 @@ for (const { server, dir } of [one, several]) {
 for (const kind of KINDS) {
   table(
     [one, several].map(({ processes, rounds }, index) => {
-      const of = (figure: keyof Round): number => median(rounds[kind].map((result) => result[figure]));
+      const of = (figure: keyof MeasuredLoad): number => median(rounds[kind].map((result) => result[figure]));
       return {
         processes: `${processes}`,
         [`${kind}s/s`]: of('perSecond'),

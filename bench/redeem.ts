@@ -10,7 +10,7 @@ import { closeSync, fdatasyncSync, openSync, rmSync, writeFileSync, writeSync } 
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { historyOf, redemptionOf, tills, tokensOf } from './support/data.js';
-import { type LoadResult, load } from './support/load.js';
+import { type MeasuredLoad, measuredLoad } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
 import { type Server, startBaseline, startService } from './support/server.js';
 
@@ -66,16 +66,9 @@ function syncToDisk(): number {
   return took;
 }
 
-interface Round extends LoadResult {
-  /** Processor time a request, in microseconds, all threads. */
-  readonly cpu: number;
-}
-
-async function round(server: Server, requests: string, index: number): Promise<Round> {
-  const before = server.cpuSeconds();
+async function round(server: Server, requests: string, index: number): Promise<MeasuredLoad> {
   const pick = { kind: 'once', skip: index * AMOUNT, amount: AMOUNT } as const;
-  const result = await load({
-    url: server.url,
+  return measuredLoad(server, {
     method: 'POST',
     connections: CONNECTIONS,
     requests,
@@ -83,11 +76,10 @@ async function round(server: Server, requests: string, index: number): Promise<R
     headers: json,
     expect: 201,
   });
-  return { ...result, cpu: ((server.cpuSeconds() - before) / result.requests) * 1e6 };
 }
 
 const sync = syncToDisk();
-const rounds: { crud: Round; service: Round }[] = [];
+const rounds: { crud: MeasuredLoad; service: MeasuredLoad }[] = [];
 for (let n = 0; n < WARM_ROUNDS + ROUNDS; n++)
   rounds.push({ crud: await round(crud, theirs, n), service: await round(service, ours, n) });
 rounds.splice(0, WARM_ROUNDS);
@@ -95,7 +87,7 @@ await Promise.all([service.stop(), crud.stop()]);
 rmSync(dir, { recursive: true });
 
 const row = (name: string, key: 'crud' | 'service'): Record<string, string | number> => {
-  const of = (figure: keyof Round): number => median(rounds.map((one) => one[key][figure]));
+  const of = (figure: keyof MeasuredLoad): number => median(rounds.map((one) => one[key][figure]));
   return {
     server: name,
     'redeems/s': of('perSecond'),

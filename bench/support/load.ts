@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import type { Server } from './server.js';
 
 /** One request of a file of requests. */
 export interface LoadRequest {
@@ -59,6 +60,11 @@ export interface LoadResult {
   readonly clients: number;
 }
 
+export interface MeasuredLoad extends LoadResult {
+  /** Processor time of the server a request, in microseconds, all processes and threads. */
+  readonly cpu: number;
+}
+
 /** So many different requests does a client repeat, where they are picked at random. */
 const REQUESTS_A_CLIENT = 2_000;
 
@@ -71,6 +77,13 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   ];
   if (message.result === undefined) throw new Error(message.fault ?? 'the load ended without a result');
   return message.result;
+}
+
+/** Sends what is planned, and measures what it costs the server. @throws as `load` */
+export async function measuredLoad(server: Server, plan: Omit<LoadPlan, 'url'>): Promise<MeasuredLoad> {
+  const before = server.cpuSeconds();
+  const result = await load({ ...plan, url: server.url });
+  return { ...result, cpu: ((server.cpuSeconds() - before) / result.requests) * 1e6 };
 }
 
 async function run(plan: LoadPlan): Promise<LoadResult> {

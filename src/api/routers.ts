@@ -5,7 +5,7 @@ import { evidenceView, type SignedLog } from '../ops/evidence/index.js';
 import type { Erasures } from '../ops/people/index.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
-import type { DeliveryState } from '../ops/webhooks/webhookRows.js';
+import type { DeliveryState } from '../messages/webhookAttempts.js';
 import { PROJECTIONS } from '../projections/index.js';
 import { AwaitedOrders } from '../ops/readmodels/orders.js';
 import { accountRouters } from './account/accountRouters.js';

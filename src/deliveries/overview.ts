@@ -4,22 +4,11 @@ import type { Records } from '../ports/readStore.js';
 import type { EndpointDocument, WebhookDocument } from '../projections/webhookEndpoints.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { Subjects } from '../runtime/personal/index.js';
+import type { DeliveryState } from '../messages/webhookAttempts.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
 import { openBacklog } from './backlog.js';
 import { type Progress, progressRecord, storedProgress } from './progress.js';
 import { isFailing } from './verdict.js';
-
-/** How the deliveries to an endpoint stand. Times are ISO 8601, UTC. */
-export interface DeliveryState {
-  /** Whether several attempts in a row failed. */
-  readonly failing: boolean;
-  /** Failures since the last success. */
-  readonly failures: number;
-  /** Number of events that wait. */
-  readonly waiting: number;
-  /** See `Backlog.oldest`. */
-  readonly oldest: { readonly untried?: string; readonly failed?: string };
-}
 
 export interface EndpointOverview extends DeliveryState {
   readonly endpoint_id: string;

@@ -1,4 +1,4 @@
-/** Records that the deliveries store of their attempts, for the owner of the endpoint to read. */
+/** What the deliveries store of their attempts, and how they stand, for others to read. */
 
 /** Number of attempts retained for each endpoint. */
 export const MOST_ATTEMPTS = 100;
@@ -33,4 +33,16 @@ export interface WebhookAttempt {
   readonly duration_ms: number;
   /** Time of the message's next attempt; absent: there is no further attempt. */
   readonly next_at?: string;
+}
+
+/** How the deliveries to an endpoint stand. Times are ISO 8601, UTC. */
+export interface DeliveryState {
+  /** Whether several attempts in a row failed. */
+  readonly failing: boolean;
+  /** Failures since the last success. */
+  readonly failures: number;
+  /** Number of events that wait. */
+  readonly waiting: number;
+  /** Times of the oldest untried and the oldest failed event, among the first of each gift or transaction. */
+  readonly oldest: { readonly untried?: string; readonly failed?: string };
 }

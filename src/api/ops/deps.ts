@@ -7,7 +7,7 @@ import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
 import type { AwaitedOrders } from '../../ops/readmodels/orders.js';
 import type { Finding } from '../../ops/diagnosis/index.js';
 import type { EvidenceView } from '../../ops/evidence/index.js';
-import type { DeliveryState } from '../../ops/webhooks/webhookRows.js';
+import type { DeliveryState } from '../../messages/webhookAttempts.js';
 import type { Erasures } from '../../ops/people/index.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 import type { TakeDaily } from '../limits/dailyLimits.js';

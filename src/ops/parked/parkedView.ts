@@ -86,7 +86,7 @@ export function lastReason(history: readonly RecordedEvent[]): string | null {
 
 /** All work ever parked by these process managers, ordered by its last event. @throws UnavailableError */
 export async function parkedInLog(
-  events: EventStore,
+  events: Pick<EventStore, 'read'>,
   names: readonly ParkedName[] = PARKED_NAMES,
 ): Promise<ParkedEntry[]> {
   const found = new Map<string, ParkedDocument>();

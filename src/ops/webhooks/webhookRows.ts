@@ -1,17 +1,10 @@
 /** All webhook endpoints as support sees them (docs/support.md#webhooks). */
 import { inParallel } from '../../lib/async/inParallel.js';
+import type { DeliveryState } from '../../messages/webhookAttempts.js';
 import type { Records } from '../../ports/readStore.js';
 import { type EndpointDocument, endpointDocument, type WebhookDocument } from '../../projections/webhookEndpoints.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { type AttemptRow, attemptRow, attemptsOf } from './attempts.js';
-
-/** How the deliveries to an endpoint stand. Times are ISO 8601, UTC. */
-export interface DeliveryState {
-  readonly failing: boolean;
-  readonly failures: number;
-  readonly waiting: number;
-  readonly oldest: { readonly untried?: string; readonly failed?: string };
-}
 
 /** An endpoint as its owner set it up. Times are ISO 8601, UTC. */
 export interface EndpointRow {

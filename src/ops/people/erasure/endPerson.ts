@@ -6,11 +6,11 @@ import { type CommandContext, partOf } from '../../../commands/context.js';
 import { readPurchase } from '../../../commands/readStreams.js';
 import { transact } from '../../../commands/transact.js';
 import { erasedAggregate, type Person, type PersonErased, personStream } from '../../../domain/erasure.js';
-import { type ParkedEvent, parkedStream } from '../../../domain/parked.js';
 import { Refusal } from '../../../domain/refusal.js';
 import { inParallel } from '../../../lib/async/inParallel.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
+import { parkedInLog } from '../../parked/parkedView.js';
 import type { ErasureDeps } from './derivedData.js';
 import { type Erasure, erasedIn, storeErasure, unfinished } from './erasureRecord.js';
 import { type RelatedSubjects, relatedSubjects } from './relatedSubjects.js';
@@ -158,16 +158,8 @@ async function moneyInFlight(events: Pick<EventStore, 'read'>, transactionIds: I
       if (status === 'requested' || status === 'started')
         refunds.set(refundId, `refund ${refundId} of transaction ${id}`);
   });
-  if (refunds.size > 0) for (const refundId of await discardedRefunds(events)) refunds.delete(refundId);
+  if (refunds.size > 0)
+    for (const { document } of await parkedInLog(events, ['refund']))
+      if (document.state === 'discarded') refunds.delete(document.entity);
   return [...payments, ...refunds.values()].sort();
-}
-
-async function discardedRefunds(events: Pick<EventStore, 'read'>): Promise<ReadonlySet<string>> {
-  const discarded = new Set<string>();
-  for (const { type, data } of await events.read(parkedStream('refund'))) {
-    const { entity } = data as ParkedEvent['data'];
-    if (type === 'WorkDiscarded') discarded.add(entity);
-    else discarded.delete(entity);
-  }
-  return discarded;
 }
