@@ -4,7 +4,7 @@ import { storedObject } from './storedJson.js';
 
 export const METADATA = Symbol('metadata');
 
-export interface LazyEvent extends Omit<RecordedEvent, 'metadata'> {
+interface LazyEvent extends Omit<RecordedEvent, 'metadata'> {
   [METADATA]: string | EventMetadata;
 }
 

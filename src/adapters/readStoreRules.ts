@@ -68,7 +68,7 @@ export function isStoredAs(value: Scalar, stored: unknown): boolean {
 }
 
 /** The conditions of a query; `partitioned`: whether a partitioned index answers it. */
-export interface Conditions {
+interface Conditions {
   readonly where: readonly (readonly [field: string, condition: Condition])[];
   readonly partitioned: boolean;
 }

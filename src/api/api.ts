@@ -19,7 +19,7 @@ import { type OnAnswer, application } from './pipeline/server.js';
 import { type RouterOptions, routersOf } from './routers.js';
 import { DELIVERED } from './webhookEndpoints/delivered.js';
 
-export interface ApiOptions extends RouterOptions {
+interface ApiOptions extends RouterOptions {
   /** URL of `/ops` where another listener serves it. */
   readonly opsUrl?: string | undefined;
   readonly readiness: Readiness;

@@ -47,7 +47,7 @@ export interface RouterOptions extends PartsOptions {
   readonly reset: () => void;
 }
 
-export interface Routers {
+interface Routers {
   readonly all: readonly SubjectRouter[];
   /** Routers of the routes under `/ops`, and of the console's logins. */
   readonly staff: readonly SubjectRouter[];

@@ -81,7 +81,7 @@ type Asked = Readonly<Record<string, unknown>>;
 type Viewing = Pick<AccessRequest, 'personal' | 'reason'>;
 
 /** Access records of the command line's user. `what`: the command; `asked`: its argument and flags. */
-export interface CliAccess {
+interface CliAccess {
   start(what: string, asked: Asked, viewing: Viewing): Promise<StartedOperation>;
   shown(what: string, asked: Asked, viewing: Viewing, count: number): Promise<void>;
 }

@@ -13,7 +13,7 @@ import { hasEventLog } from './dataFolder.js';
 import { joinClock } from './engines.js';
 import { type Terminal, writeLines } from './terminal.js';
 
-export interface ImportLog extends Pick<Log, 'events' | 'subjects'> {
+interface ImportLog extends Pick<Log, 'events' | 'subjects'> {
   /** The log is new: the folder may be a mistake. */
   readonly fresh: boolean;
   /** @throws EngineError where the log was made with another key; UnavailableError */

@@ -13,7 +13,7 @@ export interface Progress {
   clear(): void;
 }
 
-export interface ProgressTexts {
+interface ProgressTexts {
   /** Name of the activity, such as `rebuilding gifts`. */
   readonly doing: string;
   /** Unit of the count, such as `events`. */
@@ -90,7 +90,7 @@ export function progressLine(
 }
 
 /** Progress bars, one after another, each for one activity. */
-export interface ProgressBars {
+interface ProgressBars {
   show(doing: string, done: number, goal: Goal): void;
   clear(): void;
 }

@@ -7,7 +7,7 @@ import type { Transacted } from './transact.js';
 export const TICKET_ID = /^[A-Za-z0-9._#-]{1,64}$/;
 
 /** A block by support; each ticket blocks a gift independently of others. */
-export interface SupportBlock {
+interface SupportBlock {
   readonly ticket?: string | undefined;
   readonly reason: string;
 }

@@ -6,7 +6,7 @@ import type { RecordedEvent } from '../ports/eventStore.js';
  * Number of events of one kind in a stream: each makes every later command on it slower
  * (docs/api/limits.md#repeated-commands).
  */
-export const MOST_REPEATS = 50;
+const MOST_REPEATS = 50;
 
 /**
  * Refuses one more event where the stream has `MOST_REPEATS` of this kind. The message of `code` describes what to do

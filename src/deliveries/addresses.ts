@@ -7,7 +7,7 @@ import { type AddressRules, allowedAddresses, isPublicAddress } from '../lib/pub
 const RESOLVER = { timeout: 2_000, tries: 2 };
 
 /** All addresses of a host name; empty where it has none. @throws UnresolvedNameError, or an error of the system */
-export type Resolve = (name: string) => Promise<readonly string[]>;
+type Resolve = (name: string) => Promise<readonly string[]>;
 
 /** Which addresses a delivery may connect to, and how host names are resolved. */
 export interface AddressPolicy {

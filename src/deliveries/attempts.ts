@@ -11,7 +11,7 @@ const RETAINED_MS = 30 * 24 * 3_600_000;
 /** Attempts stored of each kind, so that a busy endpoint's successes do not displace its failures. */
 const MOST_OF_KIND = MOST_ATTEMPTS / 2;
 
-export interface NotedAttempt extends Attempted {
+interface NotedAttempt extends Attempted {
   readonly item: Waiting;
   /** Time of the next attempt, milliseconds since the epoch; absent: there is none. */
   readonly nextAt?: number | undefined;

@@ -9,7 +9,7 @@ import { readAgain, type Reading, readNew } from './reading.js';
 /** Milliseconds before the feed is read again for an endpoint after a failed read. */
 const READ_AGAIN_MS = 1_000;
 
-export interface LineReader {
+interface LineReader {
   /** Called when there may be new events. */
   wake(): void;
   /** Starts reading if there is something to read and room for it. */

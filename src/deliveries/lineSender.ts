@@ -19,7 +19,7 @@ const POLL_MS = 1_000;
 /** Milliseconds before another attempt at a message that can't be made now, as while a document is repaired. */
 const UNREADABLE_MS = 30_000;
 
-export interface LineSender {
+interface LineSender {
   /** Starts as many attempts as may run concurrently. */
   start(): void;
   /** Makes every waiting event due, and starts. */

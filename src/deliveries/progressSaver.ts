@@ -17,7 +17,7 @@ export interface ProgressSaver {
   close(): Promise<void>;
 }
 
-export interface ProgressSaverOptions {
+interface ProgressSaverOptions {
   readonly records: Records;
   readonly endpointId: string;
   /** Version of the stored record; 0: there is none. */

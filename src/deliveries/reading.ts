@@ -65,7 +65,7 @@ async function readAbandoned(records: Records, endpointId: string, since: string
   };
 }
 
-export interface NewReading extends Reading {
+interface NewReading extends Reading {
   readonly more: boolean;
   /** See `FeedPage.sources`. */
   readonly sources: readonly string[];

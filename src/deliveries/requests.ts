@@ -17,13 +17,13 @@ import { isRepeated, type Progress, withRecovery } from './progress.js';
 
 const PAGE = 100;
 
-export interface RequestDeps {
+interface RequestDeps {
   readonly feed: Pick<ReadModel<FeedDocument>, 'get'>;
   readonly endpoints: Pick<ReadModel<WebhookDocument>, 'find'>;
   readonly now: () => string;
 }
 
-export interface TakenRequests {
+interface TakenRequests {
   readonly items: readonly Waiting[];
   readonly change: (progress: Progress) => Progress;
   /** Position of the last request taken. */

@@ -19,7 +19,7 @@ const IDLE_MS = 4_000;
  */
 const CONNECT_MS = 3_000;
 
-export interface Delivery {
+interface Delivery {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -35,7 +35,7 @@ export interface Answered {
   readonly retryAfter?: string;
 }
 
-export interface Unanswered {
+interface Unanswered {
   /** Description of the failure for the endpoint's owner. */
   readonly error: string;
   /** There was no connection and no reason given, so the fault may be on our side. */

@@ -3,7 +3,7 @@ import type { DisabledBy } from '../domain/webhookEndpoint.js';
 /** `unreached`: a failure while no endpoint answers, which may be our own outage. */
 export const OUTCOMES = ['delivered', 'failed', 'given_up', 'unreached'] as const;
 
-export type DeliveryOutcome = (typeof OUTCOMES)[number];
+type DeliveryOutcome = (typeof OUTCOMES)[number];
 
 /**
  * `failing`: several attempts in a row have failed, or the receiver has requested a pause. `stalled`: a delivery is due

@@ -26,7 +26,7 @@ export interface Verdict {
   readonly disable?: Exclude<DisabledBy, 'owner'>;
 }
 
-export interface Moment {
+interface Moment {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** When the attempt began. */

@@ -26,7 +26,7 @@ const DELIVERY_USER = 'system:webhooks';
 /** Names of the read models that deliveries need. */
 const READ = [webhookEndpointsProjection.name, feedProjection.name];
 
-export interface WebhooksOptions {
+interface WebhooksOptions {
   readonly engines: Pick<Engines, 'events' | 'store'>;
   readonly models: Pick<ReadModels, 'accounts' | 'catalogue' | 'feed' | 'webhookEndpoints'>;
   readonly subjects: Pick<Subjects, 'secrets'>;

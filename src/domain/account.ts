@@ -12,7 +12,7 @@ import type { ErasureEvent } from './erasure.js';
  */
 export const PERMISSIONS = ['redeem', 'unredeem', 'webhooks'] as const;
 
-export type Permission = (typeof PERMISSIONS)[number];
+type Permission = (typeof PERMISSIONS)[number];
 
 /** docs/support.md#ops-roles. */
 export type Role = 'support' | 'auditor';

@@ -4,11 +4,11 @@
  */
 import type { DomainEvent } from './decider.js';
 
-export type EntryEventType<K extends string> = `${Capitalize<K>}${'Added' | 'Changed' | 'Retired'}`;
+type EntryEventType<K extends string> = `${Capitalize<K>}${'Added' | 'Changed' | 'Retired'}`;
 
-export type EntryAdded<K extends string, V extends object> = DomainEvent<`${Capitalize<K>}Added`, V>;
+type EntryAdded<K extends string, V extends object> = DomainEvent<`${Capitalize<K>}Added`, V>;
 
-export type EntryChanged<K extends string, V extends object> = DomainEvent<`${Capitalize<K>}Changed`, Partial<V>>;
+type EntryChanged<K extends string, V extends object> = DomainEvent<`${Capitalize<K>}Changed`, Partial<V>>;
 
 export type EntryRetired<K extends string> = DomainEvent<`${Capitalize<K>}Retired`, { readonly reason: string }>;
 

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 
 /** Kinds of hashed texts: equal texts of different kinds have different hashes. */
-export type HashKind =
+type HashKind =
   | 'subject'
   | 'phone'
   | 'username'

@@ -113,7 +113,7 @@ export interface Attempt {
 }
 
 /** `find out`: an attempt was started, and its outcome is unknown. */
-export type NextAttempt =
+type NextAttempt =
   | { readonly do: 'find out'; readonly attempt: Attempt }
   | { readonly do: 'start'; readonly occasion: Occasion; readonly number: number }
   | { readonly do: 'nothing' };

@@ -14,7 +14,7 @@ export interface Hours {
   readonly to: number;
 }
 
-export interface LocalDay {
+interface LocalDay {
   readonly day: string;
   /** Time at which the hours end in the first zone to reach their end (ISO 8601, UTC). */
   readonly until: string;

@@ -110,7 +110,7 @@ export type WebhookEndpoint =
       readonly recent: Readonly<Partial<Record<string, readonly string[]>>>;
     });
 
-export type LiveEndpoint = Extract<WebhookEndpoint, EndpointSettings>;
+type LiveEndpoint = Extract<WebhookEndpoint, EndpointSettings>;
 
 export const webhookEndpointAggregate: Aggregate<WebhookEndpoint, WebhookEndpointEvent> = {
   initial: { status: 'none' },

@@ -28,7 +28,7 @@ export function webhookUrlFault(text: string, rules: AddressRules): string | und
  * IP address of a URL's host, without the brackets of IPv6; `undefined`: the host is a name. The URL parser has already
  * rewritten unusual forms of IPv4 as four decimals.
  */
-export function literalAddress(hostname: string): string | undefined {
+function literalAddress(hostname: string): string | undefined {
   if (hostname.startsWith('[')) return hostname.slice(1, -1);
   return /^\d+\.\d+\.\d+\.\d+$/.test(hostname) ? hostname : undefined;
 }

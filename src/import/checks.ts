@@ -22,7 +22,7 @@ const MAX_ENTRY_BYTES = 900_000;
 /** Prefixes of names that are no users: command-line users and parts of the service in histories, and phone numbers. */
 const RESERVED_PREFIXES = /^(?:cli|system|phone):/i;
 
-export interface CheckInput extends ReferenceInput {
+interface CheckInput extends ReferenceInput {
   readonly desired: DesiredImport;
   readonly erasedUsers?: ReadonlySet<string> | undefined;
 }

@@ -36,7 +36,7 @@ export function reservedId(kind: ReservationKind, { usernameId, phoneId }: Desir
   return kind === 'username' ? usernameId : phoneId;
 }
 
-export interface DesiredClient extends Desired<Omit<Client, 'secret_hash'>> {
+interface DesiredClient extends Desired<Omit<Client, 'secret_hash'>> {
   readonly secret: GivenSecret | undefined;
 }
 

@@ -29,7 +29,7 @@ const IN_FLIGHT = 64;
 const ATTEMPTS = 10;
 export const PRUNE_WITHOUT_YES = 10;
 
-export interface ImportDeps {
+interface ImportDeps {
   readonly events: EventStore;
   readonly hash: KeyedHash;
   readonly subjects: Subjects;

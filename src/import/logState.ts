@@ -25,7 +25,7 @@ export interface Stored<S> {
   readonly state: S;
 }
 
-export interface KindEntries extends CatalogueKinds, AccountKinds {}
+interface KindEntries extends CatalogueKinds, AccountKinds {}
 
 export interface LogState {
   /** Entries by kind and id; empty for kinds that the file neither has nor refers to. */

@@ -52,7 +52,7 @@ export interface ImportPlan {
   readonly pruned: number;
 }
 
-export interface PlanInput {
+interface PlanInput {
   readonly desired: DesiredImport;
   readonly log: LogState;
   readonly secrets: SecretHashes;

@@ -3,7 +3,7 @@ import { PERMISSIONS } from '../domain/account.js';
 import { INVISIBLE } from '../lib/invisible.js';
 import { ARRAY_NAMES, type ArrayName, DEFAULTS } from './file.js';
 
-export interface EntrySchema {
+interface EntrySchema {
   readonly type: 'object';
   readonly additionalProperties: false;
   readonly required: readonly string[];

@@ -1,6 +1,6 @@
 /** Names that a JSON object has twice: `JSON.parse` silently drops all values but the last (RFC 7493 2.3). */
 
-export interface RepeatedName {
+interface RepeatedName {
   /** Path of the member, for example `users[3].name`. */
   readonly path: string;
   /** Offset of the repeated name in the text; `before` is that of its previous occurrence. */

@@ -4,7 +4,7 @@ export type ReadText = (name: string) => string | undefined;
 /** Parses a variable's text. `fault` takes a message that follows the variable's name, never with a secret's value. */
 export type Kind<T> = (text: string, fault: (problem: string) => void) => T | undefined;
 
-export interface Setting<T, D extends T | undefined = T | undefined> {
+interface Setting<T, D extends T | undefined = T | undefined> {
   readonly name: string;
   readonly kind: Kind<T>;
   /** Value of an absent variable; `undefined`: the setting is optional. */

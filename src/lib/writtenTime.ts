@@ -7,7 +7,7 @@ const TIME =
 /** The largest offset of any time zone from UTC, in minutes. */
 const MOST_MINUTES = 14 * 60;
 
-export interface WrittenTime {
+interface WrittenTime {
   /** The written local time as if it were UTC, milliseconds since the epoch. */
   readonly wall: number;
   /** Milliseconds by which the local time is ahead of UTC; `undefined`: the text has no zone. */

@@ -2,7 +2,7 @@ import type { Metric, Registry } from 'prom-client';
 import type { Histogram } from './histogram.js';
 
 /** Values of labels, in the order of the metric's label names. */
-export type LabelValues = readonly (string | number)[];
+type LabelValues = readonly (string | number)[];
 
 export type Sample = readonly [labels: LabelValues, value: number];
 
@@ -16,7 +16,7 @@ export interface MetricText {
   readonly labels?: readonly string[];
 }
 
-export type ReadSamples = () => Iterable<Sample> | Promise<Iterable<Sample>>;
+type ReadSamples = () => Iterable<Sample> | Promise<Iterable<Sample>>;
 
 interface Value {
   readonly metricName?: string;

@@ -28,7 +28,7 @@ export function histogram(bounds: readonly number[] = DURATION_BOUNDS): Histogra
   };
 }
 
-export interface Histograms {
+interface Histograms {
   of(label: string): Histogram;
   samples(): Iterable<readonly [labels: readonly [string], histogram: Histogram]>;
 }

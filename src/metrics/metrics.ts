@@ -42,7 +42,7 @@ export interface Metrics {
   close(): Promise<void>;
 }
 
-export interface MetricsOptions extends ProcessOptions {
+interface MetricsOptions extends ProcessOptions {
   readonly connections: () => ConnectionsShown | undefined;
   /** Number of this process among those that one page shows; `undefined`: it has a page of its own. */
   readonly processNumber?: number | undefined;

@@ -4,7 +4,7 @@ import { AggregatorRegistry } from 'prom-client';
 /** The metrics of a process as plain data, in the form of `prom-client`, which another process can show. */
 export type MetricValues = readonly object[];
 
-export interface ProcessShown {
+interface ProcessShown {
   readonly number: number;
   readonly serves: boolean;
   readonly deaths: number;

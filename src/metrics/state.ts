@@ -17,7 +17,7 @@ const FRESH_MS = 1_000;
 /** Milliseconds after which an engine's value is left out. */
 const DEADLINE_MS = 1_500;
 
-export interface StateOptions {
+interface StateOptions {
   readonly engines: Engines;
   readonly projections: readonly Projection[];
   readonly processes: () => ProcessStatus | undefined;

@@ -35,7 +35,7 @@ export interface PaymentMethodDocument extends PaymentMethod {
 }
 
 /** `username-{id}`. `user_id` is null for a free name. */
-export interface UsernameDocument {
+interface UsernameDocument {
   readonly entry: 'username';
   readonly user_id: string | null;
 }

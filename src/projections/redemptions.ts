@@ -5,7 +5,7 @@ import { idOf } from '../domain/streamName.js';
 import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 /** `{redemptionId}`. */
-export interface RedemptionGiftDocument {
+interface RedemptionGiftDocument {
   readonly gift_id: string;
 }
 

@@ -9,7 +9,7 @@ import { TWILIO_CALLBACK_PATH } from './notifications/callbacks.js';
 import type { NotificationProvider } from './notifications/provider.js';
 import type { PaymentProvider } from './payments/provider.js';
 
-export interface ProviderDeps {
+interface ProviderDeps {
   readonly records: Records;
   readonly hash: KeyedHash;
   readonly logger: Logger;

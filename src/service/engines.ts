@@ -22,7 +22,7 @@ import type { MaintenanceOptions } from '../runtime/readmodels/index.js';
 import { isEmbedded, type Log, type PersonalSettings, withPersonalData } from './personal.js';
 import { changedTypes, dataUpToDate, type Upcaster, type Upcasters } from '../domain/upcasters.js';
 
-export type EngineSettings = Pick<Config, 'mongodbUrl' | 'natsUrl'> & PersonalSettings;
+type EngineSettings = Pick<Config, 'mongodbUrl' | 'natsUrl'> & PersonalSettings;
 
 /** Engines that are open already, in place of those that the settings choose. They are closed with the service. */
 export interface GivenEngines extends Engines, Pick<MaintenanceOptions, 'openScratch'> {

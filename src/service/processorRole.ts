@@ -11,7 +11,7 @@ import type { ReadModels } from '../projections/index.js';
 import type { Config } from './config.js';
 import { type ProcessesOptions, receiverLookups, startProcesses } from './processManagers.js';
 
-export interface ProcessorRoleOptions extends ProcessesOptions {
+interface ProcessorRoleOptions extends ProcessesOptions {
   readonly config: Pick<
     Config,
     'reminderDays' | 'reminderHours' | 'webhookPrivateAddresses' | 'webhookRefusedNetworks'
@@ -24,7 +24,7 @@ export interface ProcessorRoleOptions extends ProcessesOptions {
   readonly sender?: Sender | undefined;
 }
 
-export interface ProcessorRole {
+interface ProcessorRole {
   /** The running process managers; `undefined` while outward work is held. */
   readonly processes: () => Processors | undefined;
   readonly webhooks: () => Deliveries | undefined;

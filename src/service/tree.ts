@@ -33,7 +33,7 @@ export function treeSettings(config: Settings, { sealKeys }: Pick<Keys, 'sealKey
   };
 }
 
-export interface TreeDeps {
+interface TreeDeps {
   readonly events: EventStore;
   readonly stored: EventStore;
   readonly records: Records;

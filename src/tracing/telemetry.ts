@@ -13,7 +13,7 @@ import { type Span, type SpanDescription, switchTracing, type Tracing } from './
 const FLUSH_MS = 1_000;
 const COMPLAIN_EVERY_MS = 60_000;
 
-export interface TelemetryOptions {
+interface TelemetryOptions {
   readonly version: string;
   readonly logger: Logger;
 }

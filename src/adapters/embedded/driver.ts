@@ -11,7 +11,7 @@ const require = createRequire(import.meta.url);
 /** Package names of version 13, which `npm ci` may leave out, and of version 12. */
 export type DriverName = 'better-sqlite3-napi' | 'better-sqlite3';
 
-export interface NodeVersions {
+interface NodeVersions {
   readonly node: string;
   /** Node-API version of the running Node; absent where a build has no Node-API. */
   readonly napi?: string | undefined;

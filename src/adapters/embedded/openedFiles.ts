@@ -66,7 +66,7 @@ const POLL_MS = 250;
  */
 const CHECKED_MS = 2;
 
-export interface GuardedFile {
+interface GuardedFile {
   readonly file: string;
   readonly opened: OpenedFiles;
   /** Whether another guard of this process checks the file between writes. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { BroadcastChannel } from 'node:worker_threads';
 import type { Checkpoint } from '../../ports/readStore.js';
 
-export type Signal =
+type Signal =
   /** Tells other threads that a reader waits for a read model to reach the log's end. */
   { readonly kind: 'wanted' } | { readonly kind: 'stored'; readonly checkpoints: readonly Checkpoint[] };
 

@@ -42,7 +42,7 @@ export interface ThreadClient<M> {
 /** A worker, or a port: a thread that serves several ports closes one where a worker of its own would end. */
 export type Thread = Worker | MessagePort;
 
-export interface ThreadClientOptions<A> {
+interface ThreadClientOptions<A> {
   readonly spawn: () => Thread;
   /** Whether the thread is started before its first message; `'soon'`: some seconds later. */
   readonly atOnce: boolean | 'soon';
@@ -167,7 +167,7 @@ function endOf(thread: Thread): 'exit' | 'close' {
   return thread instanceof Worker ? 'exit' : 'close';
 }
 
-export interface ThreadServer<M, A> {
+interface ThreadServer<M, A> {
   ready(): void;
   answer(answer: A): void;
   receive(): M | undefined;

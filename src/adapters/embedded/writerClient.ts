@@ -30,7 +30,7 @@ export interface WriterClient<Q> {
   close(): Promise<void>;
 }
 
-export interface WriterClientOptions {
+interface WriterClientOptions {
   /** The kind of store, as error messages name it. */
   readonly store: DataFileKind;
   readonly start: () => Thread;

@@ -22,7 +22,7 @@ import { openSeal } from './seal.js';
 export { EventStoreDbError } from './log.js';
 export { tlsErrorAt } from './tlsTrial.js';
 
-export interface EventStoreDbOptions {
+interface EventStoreDbOptions {
   /**
    * `esdb://HOST:PORT`, `esdb+discover://HOST` or `esdb://HOST,HOST,HOST`, with `?tls=false` for a server without TLS.
    * May contain credentials.

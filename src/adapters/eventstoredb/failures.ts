@@ -39,7 +39,7 @@ export function isDeadline(error: unknown): boolean {
   return (error as GrpcError | undefined)?.code === CODE.deadlineExceeded;
 }
 
-export interface FailureContext {
+interface FailureContext {
   readonly stream?: string;
   /** Whether the call appends: then the outcome is unknown, unless the error shows that the call was never sent. */
   readonly writes?: boolean;

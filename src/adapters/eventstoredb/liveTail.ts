@@ -27,7 +27,7 @@ const URGENT_MS = 1_000;
 
 type Read = Omit<Taken, 'bytes'>;
 
-export interface TailReader extends Pick<Subscription, 'end'> {
+interface TailReader extends Pick<Subscription, 'end'> {
   /** As `Subscription.take`. */
   take(most: number, waitMs: number): Promise<Read | undefined>;
   /** Ends the subscription for all its readers, since it is silent while the log grows; its connection is replaced. */

@@ -46,7 +46,7 @@ export interface Reads {
   close(): void;
 }
 
-export interface LogEnd {
+interface LogEnd {
   readonly position: Position | undefined;
   /** Address of the node whose log ends there. */
   readonly node: string | undefined;

@@ -5,7 +5,7 @@ import type { Connection } from './connection.js';
 import type { MongoDocument } from './layout.js';
 
 /** Looks a document up, as it is stored after the call. @throws UnavailableError */
-export type LookUp = (collection: string, id: string) => Promise<MongoDocument | undefined>;
+type LookUp = (collection: string, id: string) => Promise<MongoDocument | undefined>;
 
 /** Requests in progress per collection; later look-ups wait, and share a request. */
 const UNDER_WAY = 2;

@@ -57,7 +57,7 @@ export async function versionsOf(connection: Connection, name: string): Promise<
   );
 }
 
-export type RequiredIndex = MongoIndex & {
+type RequiredIndex = MongoIndex & {
   /** Seconds after the indexed date at which documents expire. */
   readonly expireAfterSeconds?: number;
   readonly unique?: true;

@@ -12,7 +12,7 @@ const SURELY_WHOLE_BYTES = 8_000_000;
 /** The most that one UTF-16 unit of a text takes as UTF-8. */
 const UNIT_BYTES = 3;
 
-export interface SortedFind extends Pick<FindOptions, 'readConcern'> {
+interface SortedFind extends Pick<FindOptions, 'readConcern'> {
   readonly sort: Sort;
   readonly skip?: number | undefined;
   readonly limit?: number | undefined;

@@ -16,7 +16,7 @@ import { refuseOtherFormat } from './format.js';
 import { ANSWER, findAmong, inParts, SIDE_BY_SIDE, sortedFind } from './finds.js';
 import { ERASURES, SUBJECTS } from './layout.js';
 
-export interface MongoKeyStoreOptions {
+interface MongoKeyStoreOptions {
   /** `mongodb://` or `mongodb+srv://`; names the database, which holds nothing else (default `gift_keys`). */
   readonly url: string;
   /** Receives warnings about servers that were lost for long. */

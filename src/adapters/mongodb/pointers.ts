@@ -3,7 +3,7 @@ import { isDuplicateId } from './failures.js';
 import { META } from './layout.js';
 import type { Connection } from './connection.js';
 
-export type Pointers = Pick<ReadStore, 'active' | 'activate' | 'deactivate'>;
+type Pointers = Pick<ReadStore, 'active' | 'activate' | 'deactivate'>;
 
 interface Pointer {
   readonly _id: string;

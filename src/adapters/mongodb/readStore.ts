@@ -14,7 +14,7 @@ import { createRecords, ensureRecords } from './records.js';
 import { writeBatches } from './writer.js';
 import { pagesById } from './finds.js';
 
-export interface MongoReadStoreOptions {
+interface MongoReadStoreOptions {
   /** A `mongodb://` or `mongodb+srv://` address with the database (default `gift`). */
   readonly url: string;
   readonly logger?: Logger | undefined;

@@ -12,7 +12,7 @@ const PING_MS = 1_000;
 const SERVE_MS = 5_000;
 const FAILED = 'Gift-Failed';
 
-export interface NatsBusOptions {
+interface NatsBusOptions {
   /** `nats://` or `tls://` addresses, comma-separated; the first may contain user and password, or a token. */
   readonly url: string;
   readonly logId: string;

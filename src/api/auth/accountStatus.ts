@@ -19,7 +19,7 @@ export interface SessionAccounts {
 }
 
 /** Accounts by their streams' names, as the read model shows them or as the log has them. */
-export type ReadAccount = (stream: string) => Promise<AccountDocument | undefined>;
+type ReadAccount = (stream: string) => Promise<AccountDocument | undefined>;
 
 export interface Accounts {
   /**
@@ -57,7 +57,7 @@ const LOG_MS = 1_000;
 const CACHED = 10_000;
 const MAX_ID_LENGTH = 64;
 
-export interface AccountSources {
+interface AccountSources {
   readonly model: ReadModel<AccountDocument>;
   readonly log: Pick<EventStore, 'read'>;
 }

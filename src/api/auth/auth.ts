@@ -22,7 +22,7 @@ import { accounts } from './accountStatus.js';
 import { type StaffLogins, staffLogins } from './staffLogins.js';
 import { throttle } from './throttle.js';
 
-export interface AuthOptions {
+interface AuthOptions {
   readonly accounts: ReadModel<AccountDocument>;
   readonly passwordCosts: Pick<ReadModel<object>, 'find'>;
   /** Event log, because the read model may be behind it. */

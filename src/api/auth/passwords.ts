@@ -21,7 +21,7 @@ export interface Passwords {
   close(): Promise<void>;
 }
 
-export interface PasswordOptions {
+interface PasswordOptions {
   /** The costs of all stored hashes. */
   readonly costs: () => Promise<readonly string[]>;
   /** Checks that run at once. Default: leaves one core to the event loop where there are several. */

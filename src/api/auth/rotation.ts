@@ -27,12 +27,12 @@ export interface Session {
   readonly spent: readonly SpentToken[];
 }
 
-export interface LiveToken {
+interface LiveToken {
   readonly hash: string;
   readonly expiresAt: number;
 }
 
-export interface SpentToken {
+interface SpentToken {
   readonly hash: string;
   readonly at: number;
 }
@@ -41,7 +41,7 @@ export type RefreshDecision =
   { readonly kind: 'rotate'; readonly next: Session } | { readonly kind: 'refuse' } | { readonly kind: 'revoke' };
 
 /** A refresh token of this session, from an authenticated client. */
-export interface RefreshRequest {
+interface RefreshRequest {
   readonly hash: string;
   readonly client: string;
   readonly now: number;

@@ -10,7 +10,7 @@ import type { Grants } from './grants.js';
 import type { Sessions, TokenPair } from './sessions.js';
 
 /** The client that the console logs staff in through. Its secret is not used: the service itself is the client. */
-export const CONSOLE_CLIENT = 'console';
+const CONSOLE_CLIENT = 'console';
 
 export interface StaffLogin extends TokenPair {
   readonly user: { readonly id: string; readonly roles: readonly Role[] };

@@ -40,7 +40,7 @@ export interface PlacedPin {
 }
 
 /** Pins are cached as long as the catalogue's state. */
-export interface StorePins {
+interface StorePins {
   /**
    * All pins visible to the caller (a user's id; `undefined`: a client): stores, or with a granularity (0 to 20) stores
    * and clusters. Each store is in exactly one pin.

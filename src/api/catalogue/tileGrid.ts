@@ -27,7 +27,7 @@ export interface Point {
 }
 
 /** Tiles of one zoom: `columns` eastwards from `west`, wrapping past the last column; `rows` southwards from `top`. */
-export interface TileGrid {
+interface TileGrid {
   readonly z: number;
   readonly west: number;
   readonly columns: number;

@@ -34,7 +34,7 @@ const END = 'end';
 /** The most events of a page in a webhook's form, each of which reads a stream; and how many at once. */
 const MOST_WEBHOOKS = { ofPage: 100, atOnce: 8 };
 
-export interface EventRouteDeps {
+interface EventRouteDeps {
   readonly events: Pick<EventStore, 'logId' | 'isPosition' | 'end' | 'read'>;
   readonly feed: ReadModel<FeedDocument>;
   readonly stopping: AbortSignal;

@@ -24,7 +24,7 @@ export interface Wait {
   readonly left: AbortSignal;
 }
 
-export interface FeedWatch {
+interface FeedWatch {
   /**
    * Waits until there is an event, the time is over, the caller has left, or the process stops.
    * @returns whether there may be an event

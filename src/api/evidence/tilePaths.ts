@@ -5,7 +5,7 @@ const STEPS = ['n1', 'n2', 'n3', 'n4'] as const;
 const WORDS =
   'A step of the path: three digits, with an `x` before them in all steps but the last; `067.p/8` is a part of 8.';
 
-export interface TilePath {
+interface TilePath {
   readonly path: string;
   /** Suffix of the operation's name: `''`, `2`, `3` or `4`. */
   readonly suffix: string;

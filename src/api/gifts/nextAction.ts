@@ -22,7 +22,7 @@ export const NEXT_ACTION_FIELDS: NonNullable<Route['errorFields']> = {
   },
 };
 
-export interface NextActionRequest {
+interface NextActionRequest {
   readonly questions: PaymentQuestions;
   readonly transactionId: string;
   readonly authentication: NonNullable<TransactionDocument['authentication']>;

@@ -13,7 +13,7 @@ import { giftIdsOf, giftStatus, type GiftStatus, isReceived, sentAt } from '../.
 import { findGifts, type GiftModels, type JoinedGift } from '../../entities/joinedGift.js';
 
 export const GIFT_ROLES = ['holder', 'sender'] as const;
-export type GiftRole = (typeof GIFT_ROLES)[number];
+type GiftRole = (typeof GIFT_ROLES)[number];
 
 export type OwnGiftsRequest = CursorRequest & {
   /** Role of the user; absent: gifts of both roles. */
@@ -21,7 +21,7 @@ export type OwnGiftsRequest = CursorRequest & {
   readonly status?: GiftStatus;
 };
 
-export interface OwnGiftDeps extends GiftModels {
+interface OwnGiftDeps extends GiftModels {
   readonly byUser: ReadModel<object>;
 }
 

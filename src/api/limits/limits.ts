@@ -45,7 +45,7 @@ export const mostOfWindows = (settings: LimitSettings): Readonly<Record<WindowLi
 const MINUTE = 60;
 const QUARTER_HOUR = 900;
 
-export interface LimitDeps {
+interface LimitDeps {
   readonly settings: LimitSettings;
   readonly records: Pick<Records, 'list' | 'put'>;
   readonly hash: KeyedHash;

@@ -47,14 +47,14 @@ function openFilesLimit(): number {
  * Reasons for refusing a connection. `all`: the listener is full; `address`: the caller's share is full; `unheard`:
  * closed without an answer.
  */
-export const REFUSED_CONNECTIONS = ['all', 'address', 'unheard'] as const;
+const REFUSED_CONNECTIONS = ['all', 'address', 'unheard'] as const;
 
 export interface ConnectionCounts {
   readonly open: number;
   readonly refused: Readonly<Record<(typeof REFUSED_CONNECTIONS)[number], number>>;
 }
 
-export interface Admission {
+interface Admission {
   /** Counts the connection until it closes, unless it is refused. */
   admits(socket: Socket): boolean;
   noteUnheard(): void;

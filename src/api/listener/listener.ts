@@ -56,7 +56,7 @@ class RunningResponse extends ServerResponse {
   number = 0;
 }
 
-export interface ListenerOptions {
+interface ListenerOptions {
   /** Limits on connections. Default: by the open files that this process may have. */
   readonly limits?: ConnectionLimits;
   readonly networkOf?: NetworkOf;

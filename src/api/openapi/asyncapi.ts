@@ -4,14 +4,14 @@ import { componentSchemas, pascalCase } from './schemas.js';
 import type { DescribedWebhook } from './webhooks.js';
 
 /** Events of the feed: one message for each type. */
-export interface DescribedFeed {
+interface DescribedFeed {
   readonly types: readonly string[];
   readonly event: Schema;
   /** One event in another format of the feed. */
   readonly also: { readonly contentType: string; readonly event: Schema };
 }
 
-export interface AsyncApiInfo {
+interface AsyncApiInfo {
   readonly version: string;
   readonly publicUrl: string;
   readonly feed: DescribedFeed;

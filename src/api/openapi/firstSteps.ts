@@ -16,7 +16,7 @@ interface FirstStep {
   readonly gives: { readonly name: string; readonly at: readonly (string | number)[] };
 }
 
-export const FIRST_STEPS: readonly FirstStep[] = [
+const FIRST_STEPS: readonly FirstStep[] = [
   {
     title: 'The app gets a token of its own, with its id and secret.',
     path: '/oauth/token',

@@ -27,7 +27,7 @@ export interface ApiInfo {
 
 type Json = Record<string, unknown>;
 
-export interface DescribedError {
+interface DescribedError {
   readonly code: ErrorCode;
   readonly status: number;
   /** The exact message, or an example where the message names a field or relation. */

@@ -1,6 +1,6 @@
 import type { Schema } from '../pipeline/route.js';
 
-export interface ComponentSchemas {
+interface ComponentSchemas {
   /** Replaces every titled schema by a reference. @throws Error where two different schemas have one title */
   reference(this: void, schema: Schema): unknown;
   schemas(): Readonly<Record<string, unknown>>;

@@ -29,7 +29,7 @@ export interface OpsDeps {
   readonly diagnose: () => Promise<readonly Finding[]>;
 }
 
-export interface Upkeep {
+interface Upkeep {
   readonly orders: AwaitedOrders;
   readonly status: ServiceStatus;
 }

@@ -31,7 +31,7 @@ const CODINGS: ReadonlyMap<string, Decompress> = new Map([
   ['br', promisify(brotliDecompress)],
 ]);
 
-export interface BodyRules {
+interface BodyRules {
   readonly limits: BodyLimits;
   readonly optional: boolean;
   /** The known fields of a form. Absent: forms are refused. */

@@ -1,7 +1,7 @@
 import { openSlots } from '../../lib/async/slots.js';
 import { HttpError } from './errors.js';
 
-export interface Gate {
+interface Gate {
   /** @throws HttpError too_many_requests at a full queue; errors of `work` */
   run<T>(work: () => Promise<T>): Promise<T>;
   idle(): boolean;

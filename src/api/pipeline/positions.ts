@@ -19,7 +19,7 @@ export interface Follower {
 }
 
 /** Waits of all read models, by the read model's name. */
-export type ReadModelWaits = Readonly<Record<keyof ReadModels, Follower>>;
+type ReadModelWaits = Readonly<Record<keyof ReadModels, Follower>>;
 
 /**
  * Waits for these read models, at most a second; `waitMs` is shorter where single documents can be read from the log. A

@@ -30,7 +30,7 @@ export interface Failure {
   readonly requestId: string;
 }
 
-export interface ApplicationOptions {
+interface ApplicationOptions {
   /** Routers of the API, whose routes set the common headers themselves. */
   readonly routers?: readonly SubjectRouter[];
   readonly onAnswer?: OnAnswer | undefined;

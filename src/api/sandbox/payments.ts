@@ -8,7 +8,7 @@ import { randomCommandId } from '../pipeline/idempotency.js';
 import type { Route } from '../pipeline/route.js';
 import { dataAnswer, entity, textSchema } from '../pipeline/schemas.js';
 
-export interface SandboxPaymentRouteDeps extends SandboxPaymentDeps {
+interface SandboxPaymentRouteDeps extends SandboxPaymentDeps {
   readonly transactions: Pick<ReadModel<TransactionDocument>, 'get'>;
   /** The present, ISO 8601, UTC. */
   now(): string;

@@ -16,7 +16,7 @@ import { refuseForgeries } from './forgeries.js';
 import { received, receivedAnswers } from './received.js';
 import { integerSchema, textSchema } from '../pipeline/schemas.js';
 
-export interface WebhookDeps {
+interface WebhookDeps {
   readonly events: EventStore;
   readonly read: EventReader;
   readonly questions: Pick<PaymentQuestions, 'transactionOf' | 'refundedByOthers'>;

@@ -16,7 +16,7 @@ import { refuseForgeries } from './forgeries.js';
 import { received, receivedAnswers } from './received.js';
 import { integerSchema, querySchema, textSchema } from '../pipeline/schemas.js';
 
-export interface TwilioWebhookDeps {
+interface TwilioWebhookDeps {
   readonly events: EventStore;
   readonly read: CallbackReader;
   readonly ledger: Pick<Ledger, 'learn'>;

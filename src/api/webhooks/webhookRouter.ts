@@ -10,7 +10,7 @@ import type { ApiSettings } from '../settings.js';
 import { webhookRoutes } from './stripe.js';
 import { twilioWebhookRoutes } from './twilio.js';
 
-export interface WebhookRouterDeps {
+interface WebhookRouterDeps {
   readonly config: Pick<ApiSettings, 'stripeWebhookSecret' | 'payments' | 'twilio' | 'publicUrl'>;
   readonly engines: Pick<Engines, 'events' | 'store'>;
   readonly questions: PaymentQuestions;

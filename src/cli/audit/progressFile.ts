@@ -8,7 +8,7 @@ import { CommandFailure, usageFailure } from '../terminal.js';
 
 const FORMAT = 'gift-verify-progress/v1';
 
-export interface ProgressFile {
+interface ProgressFile {
   /** Time of the stored progress, ISO 8601; `undefined`: none is stored. */
   readonly at: string | undefined;
   readonly kept: VerifyProgress | undefined;

@@ -18,7 +18,7 @@ import { CommandFailure, type Terminal, writeLines } from '../terminal.js';
 import { hashOf } from './person.js';
 
 /** Erasures repeated after a restore, for its report. */
-export interface ErasedAgain {
+interface ErasedAgain {
   /** Number of persons that were erased again. */
   readonly again: number;
   /** Persons whose erasure waits or failed, and why, with what finishes it. */

@@ -70,7 +70,7 @@ export function progressShown(progress: Progress): object {
   return shown;
 }
 
-export interface MaintainingOptions {
+interface MaintainingOptions {
   readonly projection: Projection;
   readonly reason: string | null;
   readonly json: boolean;

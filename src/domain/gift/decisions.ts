@@ -34,7 +34,7 @@ export interface GiftFacts {
   readonly phoneOwner?: string;
 }
 
-export interface OwnedGift {
+interface OwnedGift {
   readonly issued: Pick<GiftIssued['data'], 'receiver' | 'sender_id'>;
   readonly claimedBy?: string | undefined;
 }

@@ -5,7 +5,7 @@ import { type ReminderDue, isSomebody } from './events.js';
 import { setOn } from './expiry.js';
 import type { IssuedGift } from './state.js';
 
-export interface ReminderFacts {
+interface ReminderFacts {
   /** Numbers of days before the last valid day on which reminders are due. */
   readonly days: readonly number[];
   /** The present day where the receiver is. */

@@ -39,7 +39,7 @@ export function settleCharge(
 }
 
 /** Stripe's limits for pounds, in pence (https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts). */
-export const CARD_LIMITS = { least: 30, most: 99_999_999 } as const;
+const CARD_LIMITS = { least: 30, most: 99_999_999 } as const;
 
 /** The card limit that `amount` (pence) breaks; 0 breaks none, since it is never charged. Wallets have no limits. */
 export function brokenCardLimit(amount: number): 'amount_too_small' | 'amount_too_large' | undefined {

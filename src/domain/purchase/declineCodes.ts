@@ -18,7 +18,7 @@ export const DECLINE_CODES = {
   try_again_later: 'buy again, in a while',
 } as const satisfies Readonly<Record<string, string>>;
 
-export type DeclineCode = keyof typeof DECLINE_CODES;
+type DeclineCode = keyof typeof DECLINE_CODES;
 
 /** Codes of the card processor that mean the same to a buyer. */
 const SAME: Readonly<Record<string, DeclineCode>> = {

@@ -184,8 +184,7 @@ export function refundLateCharge(
 const REFUNDED = 'refunded';
 
 /** `already`: this refund has cancelled the gift before. */
-export type Cancellation =
-  { readonly cancel: GiftCancelled } | { readonly already: true } | { readonly kept: SkipReason };
+type Cancellation = { readonly cancel: GiftCancelled } | { readonly already: true } | { readonly kept: SkipReason };
 
 /**
  * Expired gifts are cancelled, too: support decides whether to refund them.

@@ -2,7 +2,7 @@
 import { soon } from '../world.js';
 import { LOW_PRIORITY_SLICE_MS, slices } from './slices.js';
 
-export interface TickBatcher<T> {
+interface TickBatcher<T> {
   add(item: T): number;
   size(): number;
   flush(): void;
@@ -54,7 +54,7 @@ interface Request<Q, A> {
   readonly reject: (error: unknown) => void;
 }
 
-export interface BatchedAnswersOptions {
+interface BatchedAnswersOptions {
   /** Most questions answered in one turn; a turn also ends with its slice of time. */
   readonly atOnce: number;
   /** Wraps the answers of one turn, for example in a transaction. Its own errors fail every question of the turn. */

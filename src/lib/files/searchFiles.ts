@@ -9,7 +9,7 @@ export interface FileMatch {
   readonly at: number;
 }
 
-export interface SearchedFiles {
+interface SearchedFiles {
   readonly files: number;
   readonly bytes: number;
 }

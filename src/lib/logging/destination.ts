@@ -7,7 +7,7 @@ import { write, writeSync } from 'node:fs';
 import { blockThread } from '../async/blockThread.js';
 import { systemTime } from '../clock.js';
 
-export interface LogDestination {
+interface LogDestination {
   /** Adds a line to the waiting ones. Never throws, never waits. */
   write(line: string): void;
   /** Writes all waiting lines synchronously, for the end of the process. */

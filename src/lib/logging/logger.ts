@@ -61,7 +61,7 @@ const GIFT_ID = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-Za-z]{16})(?![0-9A-Za-z])
 /** Gift ids and shortcodes in prose, where 16 letters in lower case are a word. */
 const GIFT_ID_IN_TEXT = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-HJKMNP-TV-Z]{16})(?![0-9A-Za-z])/g;
 
-export interface LoggerSettings {
+interface LoggerSettings {
   /** pino's name of the lowest level written. */
   readonly level: string;
   readonly destination?: DestinationStream;

@@ -12,7 +12,7 @@ import { BackupDamagedError, type HeaderMark, linesOf, parsed, refuseFormat } fr
 const SEAL = '{"sha256":"';
 const sealOf = (all: Hash): string => `${SEAL}${all.digest('hex')}"}\n`;
 
-export interface BackupHeader {
+interface BackupHeader {
   readonly log_id: string;
   /** Start of the backup: ISO 8601, UTC. */
   readonly started_at: string;
@@ -20,7 +20,7 @@ export interface BackupHeader {
   readonly hash_key_check: string | null;
 }
 
-export interface BackupFooter {
+interface BackupFooter {
   readonly events: number;
   /** Position of the last event; null where the log was empty. */
   readonly position: Position | null;
@@ -28,7 +28,7 @@ export interface BackupFooter {
   readonly hash: string;
 }
 
-export interface BackupWriter {
+interface BackupWriter {
   /** Appends the canonical texts of events. */
   add(texts: readonly string[]): Promise<void>;
   /** Writes the footer and the seal. Resolves once everything is on disk. */

@@ -10,7 +10,7 @@ import { BackupDamagedError } from './backupLines.js';
 
 const BATCH = 1_000;
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly path: string;
   /** Check value of the HASH_KEY; see `BackupHeader`. */
   readonly hashKeyCheck: string | null;

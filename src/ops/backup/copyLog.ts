@@ -22,12 +22,12 @@ const PAUSES = [100, 400, 1_600, 6_400];
 
 export type CopySource = Pick<EventStore, 'logId' | 'end' | 'readAll' | 'sealed' | 'seal'>;
 
-export interface CopyDeps {
+interface CopyDeps {
   readonly source: CopySource;
   readonly target: EventStore;
 }
 
-export interface CopyOptions {
+interface CopyOptions {
   readonly seal: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: CopyProgress) => void) | undefined;
@@ -42,7 +42,7 @@ export interface CopyProgress {
   readonly share: number | undefined;
 }
 
-export interface CopyReport {
+interface CopyReport {
   readonly events: number;
   /** Number of events that this copy wrote, without those of earlier copies. */
   readonly copied: number;

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
-export interface LogHash {
+interface LogHash {
   readonly count: number;
   /** The next event's canonical text, in log order. */
   add(text: string): void;

@@ -6,7 +6,7 @@ import { appendEvent } from '../../commands/transact.js';
 import { type Backup, eventsOfBackup, positionOf } from './backupFile.js';
 import { BackupDamagedError } from './backupLines.js';
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly path: string;
   readonly backup: Backup;
   readonly by: Caller;

@@ -8,7 +8,7 @@
  */
 export const HARMS = ['money', 'people', 'partners', 'evidence', 'risk'] as const;
 
-export type Harm = (typeof HARMS)[number];
+type Harm = (typeof HARMS)[number];
 
 interface Row {
   readonly harm: Harm;

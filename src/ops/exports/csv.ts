@@ -47,7 +47,7 @@ export interface CsvOptions {
 }
 
 /** Lines of CSV, each with its line feed. */
-export interface CsvWriter {
+interface CsvWriter {
   readonly heading: string;
   line(cells: readonly Cell[]): string;
 }

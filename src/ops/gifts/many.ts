@@ -38,7 +38,7 @@ export interface ManyRequest {
   readonly dryRun: boolean;
 }
 
-export interface ManyDeps extends ReassignDeps {
+interface ManyDeps extends ReassignDeps {
   readonly hash: KeyedHash;
 }
 

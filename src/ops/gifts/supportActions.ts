@@ -19,7 +19,7 @@ export type SupportAction =
   | { readonly name: 'replace'; readonly voided: boolean }
   | { readonly name: 'block' | 'unblock'; readonly ticket?: string | undefined };
 
-export interface SupportOutcome extends Transacted {
+interface SupportOutcome extends Transacted {
   readonly gift: SupportedGift;
 }
 

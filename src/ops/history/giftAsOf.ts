@@ -24,12 +24,12 @@ import { type Embedded, embeddedCollector } from '../../entities/embedded.js';
 import { giftEntity } from '../../entities/gifts.js';
 import { type JoinedGift, joinedGift, withMessage } from '../../entities/joinedGift.js';
 
-export interface GiftAsOfDeps extends HistoryDeps {
+interface GiftAsOfDeps extends HistoryDeps {
   readonly catalogue: ReadModels['catalogue'];
   readonly publicUrl: string;
 }
 
-export interface GiftAsOfRequest extends Sight {
+interface GiftAsOfRequest extends Sight {
   readonly giftId: string;
   readonly purchase: NamedGifts['purchase'];
   /** Requested time; `undefined` where it is before the log's first event. */
@@ -43,7 +43,7 @@ export interface GiftAsOfRequest extends Sight {
  * A gift with its embedded entities. The shortcode, also in the link, and the voucher's code are always masked; the
  * message is masked unless `personal`.
  */
-export interface GiftAsOf {
+interface GiftAsOf {
   readonly viewer: string;
   /** What blocked the gift, which no answer of the API shows. */
   readonly blocked_by: readonly string[];

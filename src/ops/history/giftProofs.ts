@@ -52,7 +52,7 @@ export async function proveRedemption(
   return proveEvents(deps, life.filter(concerns), shownToMerchants);
 }
 
-export interface NamedRedemption {
+interface NamedRedemption {
   readonly id: string;
   /** Merchant at whose location the gift was redeemed. */
   readonly merchantId: string;

@@ -21,7 +21,7 @@ export const LOG_FILTERS = {
 /** All that are given must match. */
 export type LogFilter = { readonly [Name in keyof typeof LOG_FILTERS]?: string | undefined };
 
-export type LogBatch = Pick<EventBatch, 'events' | 'position'>;
+type LogBatch = Pick<EventBatch, 'events' | 'position'>;
 
 const ACCESS = kindOf(accessStream(''));
 /** Factor by which each search back goes further than the one before. */
@@ -71,7 +71,7 @@ export async function* readLog(
   }
 }
 
-export interface LastEvents {
+interface LastEvents {
   readonly events: readonly RecordedEvent[];
   /** Position after which all matching events were found; null: the log's beginning. */
   readonly after: Position | null;

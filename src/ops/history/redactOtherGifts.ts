@@ -11,7 +11,7 @@ export interface NamesGifts {
   readonly kept?: SkippedGifts;
 }
 
-export interface RedactedPurchase {
+interface RedactedPurchase {
   /** Events without refunds of other gifts. In other events, other gifts and receivers are only counted. */
   readonly events: readonly RecordedEvent[];
   /** Whether a refund is only of other gifts. */

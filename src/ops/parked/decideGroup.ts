@@ -19,7 +19,7 @@ export async function waitingGroups(events: EventStore): Promise<ParkedGroup[]> 
   return parkedGroups((await parkedInLog(events)).filter(isWaiting));
 }
 
-export interface GroupMembers {
+interface GroupMembers {
   /** Whether any work, also work that was retried or discarded since, belongs to the group. */
   readonly known: boolean;
   /** What waits for a person, in the order of the log. */

@@ -12,8 +12,7 @@ import { boughtIn, type FoundGift, giftsOfPerson, type PersonGiftDeps } from './
 type GiftsBy = (typeof SEARCH.giftsBy)[number];
 
 /** A person, or text of a kind by which gifts are found. */
-export type GiftSearch =
-  { readonly person: Person } | { readonly by: Exclude<GiftsBy, 'person'>; readonly text: string };
+type GiftSearch = { readonly person: Person } | { readonly by: Exclude<GiftsBy, 'person'>; readonly text: string };
 
 export interface FoundGifts {
   /** Gifts of the page, the latest first. */
@@ -26,7 +25,7 @@ export interface FoundGifts {
   readonly people: readonly string[];
 }
 
-export interface GiftsPage {
+interface GiftsPage {
   readonly limit: number;
   /** Position where the page starts; matches `SEARCH.giftsPosition`. */
   readonly after?: string | undefined;

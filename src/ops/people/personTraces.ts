@@ -81,14 +81,14 @@ export interface TraceVisitor {
   got(gifts: GotGifts): void;
 }
 
-export interface UsableMethod extends Omit<PaymentMethod, 'customer'> {
+interface UsableMethod extends Omit<PaymentMethod, 'customer'> {
   /** Customer id at the provider. @throws AlteredDataError */
   readonly customer: () => PaymentMethod['customer'];
   /** Ids of other users of the method who are not erased. */
   readonly others: readonly string[];
 }
 
-export interface TraceReading {
+interface TraceReading {
   /** Payment methods that the person may use. */
   methods(): readonly UsableMethod[];
   /** Reads the log further, up to its present end. @throws UnavailableError */

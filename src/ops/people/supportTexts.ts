@@ -62,7 +62,7 @@ export interface WrittenText {
   readonly altered?: true;
 }
 
-export interface WrittenTexts extends Required<TraceVisitor> {
+interface WrittenTexts extends Required<TraceVisitor> {
   /** Texts about the person; `methods` has the references of the person's payment methods. */
   about(methods: ReadonlySet<string>): readonly WrittenText[];
 }

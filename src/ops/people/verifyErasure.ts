@@ -31,7 +31,7 @@ export interface Scanned {
   bytes: number;
 }
 
-export interface SearchedStores {
+interface SearchedStores {
   /** The log as stored. */
   readonly events: EventStore;
   /** The read store; absent where there is none. */
@@ -48,7 +48,7 @@ export interface VerifyOptions {
 }
 
 /** A search whose methods scan once. All methods throw UnavailableError, and the signal's reason. */
-export interface ErasureVerification {
+interface ErasureVerification {
   readonly scanned: Readonly<Scanned>;
   stores(stores: SearchedStores): Promise<void>;
   /** Searches a file, or all files below a folder; see `searchFiles`. */

@@ -16,7 +16,7 @@ export interface LogRange {
 }
 
 /** A range as it was requested. */
-export interface RangeTexts {
+interface RangeTexts {
   readonly zone: TimeZone;
   readonly from?: string | undefined;
   /** End of the range; a day includes its end. */

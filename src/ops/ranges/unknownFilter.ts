@@ -6,7 +6,7 @@ export interface UnknownFilter {
 }
 
 /** A filter by an id. `stream` has events where the log knows the id. */
-export interface IdFilter {
+interface IdFilter {
   readonly name: string;
   readonly id: string;
   readonly stream: string;

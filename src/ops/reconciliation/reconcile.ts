@@ -14,7 +14,7 @@ import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import { openSpanFeed } from '../ranges/spanFeed.js';
 
 /** Kind of a difference. `here` is the log, `there` is the provider. */
-export type DifferenceKind = 'missing_here' | 'missing_there' | 'amount' | 'currency' | 'state';
+type DifferenceKind = 'missing_here' | 'missing_there' | 'amount' | 'currency' | 'state';
 
 /** Amounts are in the currency's smallest unit. */
 export interface Difference {

@@ -8,7 +8,7 @@ import { walletLedger } from './walletLedger.js';
 const DAY = /^\d{4}-\d\d-\d\d$/;
 const SIMULATED_RETAINED_MS = 48 * 3_600_000;
 
-export interface ReconcileDeps {
+interface ReconcileDeps {
   readonly events: EventStore;
   readonly ledger: PaymentLedger;
 }

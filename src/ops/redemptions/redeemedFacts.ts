@@ -8,7 +8,7 @@ import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 const REMEMBERED = 10_000;
 const PARALLEL_READS = 32;
 
-export interface RedeemedFacts {
+interface RedeemedFacts {
   /**
    * The redemption of each event (`GiftRedeemed`, `GiftUnredeemed`). Batches are in log order.
    * @throws Error where a gift's stream does not have the reversed redemption

@@ -76,7 +76,7 @@ export interface RedemptionRecord extends EventView {
   readonly redemption: GiftRedeemed['data'];
 }
 
-export interface RedemptionBatch {
+interface RedemptionBatch {
   readonly records: readonly RedemptionRecord[];
   readonly position: Position;
 }
@@ -147,7 +147,7 @@ const REDEMPTION_COLUMNS = [
   'product_name',
 ] as const;
 
-export interface RedemptionCsv {
+interface RedemptionCsv {
   /** Line of the column names; ends in a line feed. */
   readonly heading: string;
   /** Lines of CSV, with the names that locations, brands and products had then. */

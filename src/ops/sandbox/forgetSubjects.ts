@@ -6,7 +6,7 @@ const ROWS_AT_ONCE = 1_000;
 const ID = /"([\w-]{22})"/g;
 
 /** Collects the rows of the key store that events name. */
-export interface NamedSubjects {
+interface NamedSubjects {
   add(stream: string, ...texts: readonly string[]): void;
   has(id: string): boolean;
 }

@@ -16,7 +16,7 @@ const POLL_MS = 300;
 /** Milliseconds to wait for the record of a message that the provider has just taken. */
 const SENT_WITHIN_MS = 5_000;
 
-export interface SimulatedEventDeps {
+interface SimulatedEventDeps {
   readonly events: EventStore;
   readonly records: Pick<Records, 'list' | 'delete'>;
   /** Present time: ISO 8601, UTC, milliseconds. */

@@ -12,7 +12,7 @@ export interface StatusEngines {
   readonly store: ReadStore;
 }
 
-export interface ModelBuilds {
+interface ModelBuilds {
   /** The build in use; `undefined`: none has ever served. */
   readonly active: number | undefined;
   /** The build of this program's version. */

@@ -32,7 +32,7 @@ export interface StatusSamples {
   readonly was: StatusSample;
 }
 
-export interface StatusSampler {
+interface StatusSampler {
   two(): Promise<StatusSamples>;
   close(): Promise<void>;
 }

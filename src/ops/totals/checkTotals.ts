@@ -37,7 +37,7 @@ const PARALLEL_READS = 32;
 /** Most entries of `faults` and `differences`; `faults_found` and `differences_found` count all. */
 const MAX_LISTED = 100;
 
-export interface TotalDifference {
+interface TotalDifference {
   readonly day: string;
   readonly merchant_id: string;
   readonly field: keyof Sums;
@@ -46,7 +46,7 @@ export interface TotalDifference {
   readonly streams: number;
 }
 
-export interface MoneyFault {
+interface MoneyFault {
   readonly transaction_id: string;
   readonly gift_id?: string;
   readonly fault: string;
@@ -66,12 +66,12 @@ export interface TotalsCheck {
   readonly faults_found: number;
 }
 
-export interface CheckDeps {
+interface CheckDeps {
   readonly events: EventStore;
   readonly transactions: ReadModel<TransactionDocument>;
 }
 
-export interface CheckOptions {
+interface CheckOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (transactions: number) => void;
   /**

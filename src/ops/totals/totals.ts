@@ -111,7 +111,7 @@ const FROM_EARLIER: ReadonlySet<string> = new Set(['DisputeClosed', 'PaymentDecl
 const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', ...BACK_TYPES];
 
 /** Called with the number of events read; `position` says how far the log was searched. */
-export type TotalsProgress = (events: number, position: Position) => void;
+type TotalsProgress = (events: number, position: Position) => void;
 
 /** Totals of a range. Reads the log once. @throws UnavailableError; the signal's reason */
 export async function foldTotals(

@@ -28,7 +28,7 @@ export class DeliveryFault extends Error {
   }
 }
 
-export interface ResendDeps {
+interface ResendDeps {
   readonly events: Pick<EventStore, 'logId' | 'isPosition'>;
   readonly feed: Pick<ReadModel<FeedDocument>, 'get'>;
   readonly records: Pick<Records, 'list'>;

@@ -29,7 +29,7 @@ export interface WebhookRow extends EndpointRow {
   readonly last_attempt: AttemptRow | null;
 }
 
-export interface WebhookListDeps {
+interface WebhookListDeps {
   readonly endpoints: Pick<ReadModel<WebhookDocument>, 'find'>;
   readonly records: Pick<Records, 'list'>;
   readonly logId: string;

@@ -2,7 +2,7 @@ import type { WorkerRequest } from '../../messages/workerRequest.js';
 import { answered, type RetryPolicy } from './retry.js';
 import type { StepDeps } from './stepDeps.js';
 
-export interface AskDeps extends Pick<StepDeps, 'bus' | 'mayAct'> {
+interface AskDeps extends Pick<StepDeps, 'bus' | 'mayAct'> {
   readonly retryPolicy: Pick<RetryPolicy, 'answerMs'>;
 }
 

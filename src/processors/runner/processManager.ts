@@ -21,7 +21,7 @@ export interface Reaction<S, I extends Intent> {
   readonly reopen?: string;
 }
 
-export type ParkedEntity = Pick<ParkedWork, 'entity' | 'transaction_id' | 'step'>;
+type ParkedEntity = Pick<ParkedWork, 'entity' | 'transaction_id' | 'step'>;
 
 export interface OpenStates {
   state<S>(manager: Stateful<S>, instance: string): S | undefined;

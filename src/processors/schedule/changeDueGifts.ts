@@ -9,7 +9,7 @@ import { causeOf } from '../runner/index.js';
 import type { Due } from './due.js';
 
 /** Name and time of work on gifts. The same work at the same time is one command, and done once. */
-export interface DueWork {
+interface DueWork {
   readonly name: string;
   readonly at: string;
 }

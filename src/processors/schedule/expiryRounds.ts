@@ -12,7 +12,7 @@ export interface RoundDeps {
   readonly records: Records;
 }
 
-export interface RoundPlan {
+interface RoundPlan {
   /** Key of the record that holds the last day that was done. */
   readonly record: string;
   /** Period of `now`, its day or its hour: each period is done once. */

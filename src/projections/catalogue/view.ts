@@ -25,7 +25,7 @@ export interface PolledCatalogueView extends CatalogueView {
   readOn(): Promise<void>;
 }
 
-export interface CatalogueViewOptions {
+interface CatalogueViewOptions {
   readonly model: ReadModel<CatalogueDocument>;
   readonly events: Pick<EventStore, 'readAll'>;
   /** Milliseconds between two reads; default 200. */

@@ -28,7 +28,7 @@ export interface GiftFacts {
   readonly merchant_id?: string;
 }
 
-export interface TransactionFacts {
+interface TransactionFacts {
   readonly status: TransactionStatus;
   readonly product_id: string;
   readonly brand_id: string;

@@ -78,7 +78,7 @@ export async function moveSharedClock(records: Records, next: (offsetMs: number)
 }
 
 /** Moves this process's clock to the offset in the record. @throws UnavailableError */
-export async function catchUpWithClock(records: Pick<Records, 'get'>): Promise<void> {
+async function catchUpWithClock(records: Pick<Records, 'get'>): Promise<void> {
   moveClock((await records.get<Ahead>(KEY))?.value.offset_ms ?? 0);
 }
 

@@ -39,7 +39,7 @@ export interface Presence {
   close(): Promise<void>;
 }
 
-export interface PresenceOptions {
+interface PresenceOptions {
   readonly records: Records;
   readonly logger: Logger;
   /**

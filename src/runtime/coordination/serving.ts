@@ -25,7 +25,7 @@ export interface Serving {
   readonly delayMs: number;
 }
 
-export interface ServingReporter {
+interface ServingReporter {
   /** Counts an answered request. `route`: pattern of its route; only routes under `/api/` count. */
   answered(route: string | undefined): void;
   close(): Promise<void>;

@@ -13,7 +13,7 @@ import { AlteredDataError, withFailingFields } from './alteredData.js';
 import type { SubjectName, Subjects } from './subjects.js';
 
 /** The personal fields of one event type. */
-export interface PersonalRule {
+interface PersonalRule {
   /** The personal top-level fields of the data, each with the value that is read once the subject was erased. */
   readonly fields: Readonly<Record<string, unknown>>;
   /** The subject under whose key the fields are encrypted; `undefined`: the event stays in the clear. */

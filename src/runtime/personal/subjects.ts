@@ -34,7 +34,7 @@ export interface Proposal {
   readonly row?: SubjectRow;
 }
 
-export interface SubjectsDeps {
+interface SubjectsDeps {
   readonly store: KeyStore;
   readonly master: MasterKeys;
   /** The keyed hash of a name, as the key store's rows have it. */

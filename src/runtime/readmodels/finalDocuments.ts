@@ -6,7 +6,7 @@ import type { Body } from '../../ports/readStore.js';
 /** Most documents in memory; they take some MB. */
 const KEPT = 5_000;
 
-export interface FinalDocuments<B extends Body> {
+interface FinalDocuments<B extends Body> {
   /** `undefined`: the document is not in memory, or is of another edition. */
   get(id: string, edition: string): B | undefined;
   /** Retains a final document, and ignores others. `edition`: the read model's edition before the read. */

@@ -11,7 +11,7 @@ import { openBuild } from './runningBuild.js';
 
 const POLL_MS = 500;
 
-export interface KeeperOptions extends ProjectorProcess {
+interface KeeperOptions extends ProjectorProcess {
   readonly projections: readonly Projection[];
 }
 

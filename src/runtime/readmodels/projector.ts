@@ -33,7 +33,7 @@ export interface ProjectorOptions extends ProjectorProcess {
 }
 
 /** A build in the leading process; `src/ops/status` reports all processes. */
-export interface KeptProjection {
+interface KeptProjection {
   readonly projection: string;
   /** Number of the build (`buildNumbers.ts`). */
   readonly version: number;

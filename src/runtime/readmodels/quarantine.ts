@@ -64,7 +64,7 @@ export async function recordQuarantine(
   await records.put(prefix(projection) + (quarantined.documentId ?? `event/${quarantined.eventId}`), quarantined);
 }
 
-export interface DamagedDocuments {
+interface DamagedDocuments {
   /**
    * Records a damaged document, once in each process and in the background. After a failure the next read tries again.
    */

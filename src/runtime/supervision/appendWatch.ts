@@ -9,7 +9,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
  */
 const RECENT_MS = 5_000;
 
-export interface AppendsFail {
+interface AppendsFail {
   readonly since: Date;
   /** Reason that anyone may see; `undefined`: the engine can't be reached. */
   readonly why: string | undefined;

@@ -63,7 +63,7 @@ export interface Followers {
   include(read: () => readonly FollowerHealth[]): void;
 }
 
-export interface FollowersOptions {
+interface FollowersOptions {
   readonly logger: Logger;
   readonly now?: () => number;
 }

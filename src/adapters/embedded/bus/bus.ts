@@ -18,7 +18,7 @@ import { openRouter, type Peer } from './router.js';
 const RETRY_MS = 20;
 const OPEN_WITHIN_MS = 10_000;
 
-export interface EmbeddedBusOptions {
+interface EmbeddedBusOptions {
   readonly dir: string;
   /** Errors outside requests: handlers of published messages, invalid frames, lost connections. */
   readonly onError: (error: unknown) => void;

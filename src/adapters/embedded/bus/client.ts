@@ -11,7 +11,7 @@ import type { Peer } from './router.js';
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
 
-export type BrokerConnection = Pick<Peer, 'send' | 'congested'>;
+type BrokerConnection = Pick<Peer, 'send' | 'congested'>;
 
 export interface BusClient extends Pick<Bus, 'request' | 'serve' | 'publish' | 'subscribe' | 'ping'> {
   attach(connection: BrokerConnection): void;

@@ -9,7 +9,7 @@ export interface Connection extends Peer {
   end(): Promise<void>;
 }
 
-export interface ConnectionEvents {
+interface ConnectionEvents {
   readonly onFrame: (frame: Frame) => void;
   readonly onClose: () => void;
   readonly onError: (error: Error) => void;

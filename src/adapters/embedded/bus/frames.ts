@@ -54,7 +54,7 @@ class BrokenStreamError extends Error {
   override readonly name = 'BrokenStreamError';
 }
 
-export interface FrameReader {
+interface FrameReader {
   /** Returns the frames that a chunk completes, and passes an invalid one to `onRefused`. @throws BrokenStreamError */
   read(chunk: Buffer): Frame[];
 }

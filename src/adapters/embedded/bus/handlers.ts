@@ -6,7 +6,7 @@ export type Send = (header: Header, body?: string) => void;
 export type Handler = (payload: unknown) => Promise<object>;
 export type Listener = (payload: unknown) => void;
 
-export interface Handlers {
+interface Handlers {
   /** @returns a function that ends the service, and returns whether it was withdrawn from the broker */
   serve(subject: string, queue: string, handler: Handler): () => boolean;
   /** @returns a function that ends the subscription, and returns whether it was withdrawn from the broker */

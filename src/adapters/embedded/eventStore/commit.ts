@@ -50,7 +50,7 @@ export type AppendOutcome =
       readonly outcomeUnknown: boolean;
     };
 
-export interface GroupCommitOptions {
+interface GroupCommitOptions {
   readonly lockWaitMs?: number;
   readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
 }

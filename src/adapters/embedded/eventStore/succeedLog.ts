@@ -21,7 +21,7 @@ export interface SucceedOptions {
   readonly now: string;
 }
 
-export interface Succession {
+interface Succession {
   /** The old log's id. */
   readonly from: string;
   readonly to: string;

@@ -8,7 +8,7 @@ import type { Answer } from '../writerClient.js';
 import type { NumberedKeyRequest } from './messages.js';
 import { openSubjects } from './subjects.js';
 
-export interface KeyWriterOptions {
+interface KeyWriterOptions {
   /** Returns the requests that have arrived since the last call. */
   readonly receive: () => readonly NumberedKeyRequest[];
   readonly answer: (answers: readonly Answer[]) => void;

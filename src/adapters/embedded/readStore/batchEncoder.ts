@@ -14,7 +14,7 @@ import { layoutOf, type FieldColumn } from './layout.js';
 import type { WriterClient } from '../writerClient.js';
 import type { EncodedCorrection, EncodedDocuments, WriterRequest } from './messages.js';
 
-export interface BatchEncoder {
+interface BatchEncoder {
   /** @throws Error when a batch exceeds the port's limits; errors of the writer */
   write(batches: readonly WriteBatch[]): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { Position } from '../../../ports/eventStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 import { checkpointWaiters, type CheckpointWaiters } from '../../checkpointWaiters.js';
 
-export interface StoredCheckpointWaiters
+interface StoredCheckpointWaiters
   extends Pick<CheckpointWaiters, 'advanced' | 'forget' | 'close'>, Pick<ReadStore, 'reached'> {}
 
 export interface Stored {

@@ -21,7 +21,7 @@ export interface EncodedDocuments {
 }
 
 /** After a failed part later parts are not written: a checkpoint must not precede its documents. */
-export interface WritePart {
+interface WritePart {
   readonly kind: 'write';
   readonly call: number;
   /** Only the last part is answered. */

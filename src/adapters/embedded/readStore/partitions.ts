@@ -28,7 +28,7 @@ export const PARTITION_OF_ID = partitionOf('?');
  */
 const DOCUMENTS = 8_192;
 
-export interface Partitions {
+interface Partitions {
   /** Creates the table of partitions. Documents that the collection's table already has become one partition. */
   ensure(table: string, columns: readonly string[]): void;
   /** Numbers the partitions of one write's documents. */

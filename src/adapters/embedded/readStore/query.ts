@@ -5,7 +5,7 @@ import { VALUE } from '../sqlite.js';
 import { sqlScalar, type Layout, type SqlScalar, unquoted } from './layout.js';
 import { PARTITION, PARTITION_OF_ID, PARTITIONS } from './partitions.js';
 
-export interface Sql {
+interface Sql {
   readonly text: string;
   readonly parameters: readonly SqlScalar[];
 }

@@ -32,7 +32,7 @@ import { storedTexts } from './storedTexts.js';
 import { DOCUMENTS_VERSIONS } from './tables.js';
 import { createCheckpointWaiters } from './checkpointWaiters.js';
 
-export interface EmbeddedReadStoreOptions extends EmbeddedStoreOptions {
+interface EmbeddedReadStoreOptions extends EmbeddedStoreOptions {
   readonly logger?: Logger | undefined;
   /** Thread that writes this store in place of its own writer; look-ups then have no thread either. */
   readonly scratchWriter?: Pick<ScratchWriter, 'writerOf'> | undefined;

@@ -12,7 +12,7 @@ const SWEEP_ROWS = 200;
 const ALIVE = `(expires_at IS NULL OR expires_at > ${VALUE})`;
 
 /** The table of records, changed within the caller's transaction. Times are milliseconds since the epoch. */
-export interface RecordsTable {
+interface RecordsTable {
   /**
    * Carries out a change.
    * @returns a put's new version (`undefined`: not as expected), or whether a record was deleted
@@ -49,7 +49,7 @@ export function recordsTable(database: Database): RecordsTable {
   };
 }
 
-export interface RecordsAccess {
+interface RecordsAccess {
   readonly read: <T>(work: () => T) => T;
   readonly change: <T>(request: RecordRequest) => Promise<T>;
 }

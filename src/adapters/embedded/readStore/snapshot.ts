@@ -5,7 +5,7 @@
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
 
-export interface Snapshot {
+interface Snapshot {
   /** Takes a snapshot unless one is held. @returns whether the snapshot is new */
   hold(): boolean;
   /** Call it before newer data is announced: the next read takes a new snapshot. */

@@ -48,7 +48,7 @@ interface Plan {
   readonly replace?: Statement<SqlScalar[]>;
 }
 
-export interface TablesDeps {
+interface TablesDeps {
   readonly scrubbing: Pick<Scrubbing, 'markPersonal' | 'takeAway'>;
   readonly secure: (on: boolean) => void;
   /** Most documents of a partition; default: that of `openPartitions`. */

@@ -8,7 +8,7 @@ import type { Answer, Numbered, NumberedChange } from './messages.js';
 import { openRequestQueue, type RequestQueue } from './requestQueue.js';
 import { openRequests, type Requests } from './requests.js';
 
-export interface WriterPort {
+interface WriterPort {
   receive(): readonly Numbered[];
   answer(answers: readonly Answer[]): void;
   checkpoint(): void;
@@ -36,7 +36,7 @@ const SMALL_GROUPS = 1_000;
 /** Milliseconds that writes wait for the WAL to be emptied. */
 const EMPTY_MS = 25;
 
-export interface WriterOptions {
+interface WriterOptions {
   /** The current time in ms since the epoch, by which records expire. */
   readonly now?: () => number;
   readonly lockWaitMs?: number;

@@ -7,7 +7,7 @@ interface Sample {
 }
 
 /** Samples of one metric in Prometheus' text format, as this service writes it. */
-export function samplesOf(text: string, metric: string): Sample[] {
+function samplesOf(text: string, metric: string): Sample[] {
   return text.split('\n').flatMap((line) => {
     const [, name, labels = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
     if (name !== metric) return [];

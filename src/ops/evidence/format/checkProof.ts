@@ -19,7 +19,7 @@ export interface TrustedKeys {
 }
 
 /** What a file of proofs has proven, as plain JSON. */
-export interface CheckedProof {
+interface CheckedProof {
   readonly checkpoint: {
     readonly origin: string;
     readonly size: number;

@@ -12,7 +12,7 @@ import { firstUncovered, uncosignedIn } from './headStatus.js';
 import { headOf } from './signedHeads.js';
 
 /** A signed head. Whether its signature is valid, a verification of the log tells. */
-export interface HeadView {
+interface HeadView {
   /** When it was signed: ISO 8601, UTC. */
   readonly at: string;
   /** Number of events; null where what is stored is not a head. */

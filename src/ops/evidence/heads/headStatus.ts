@@ -9,7 +9,7 @@ import { type NoteSignature, parseNote } from '../format/signedNote.js';
 import type { TileFolder } from '../tree/tileFolder.js';
 import { headOf } from './signedHeads.js';
 
-export interface HeadStatus {
+interface HeadStatus {
   /** Events of the last head, and its time in milliseconds since 1970; absent: nothing was signed yet. */
   readonly last?: { readonly size: number; readonly at: number };
   /** Time of the first event that no head covers, ISO 8601, UTC; absent: there is none but the tree's own. */

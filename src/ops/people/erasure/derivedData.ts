@@ -57,7 +57,7 @@ export const erasureDeps = (
   removeDerived: async (position) => removeDerived(store, models, position),
 });
 
-export interface ErasedPerson {
+interface ErasedPerson {
   readonly userId?: string;
   /** Normalised usernames of the person. */
   readonly usernames: readonly string[];

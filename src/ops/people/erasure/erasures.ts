@@ -17,7 +17,7 @@ import { type Reapplied, repeatErasures, type RepeatOptions } from './reapplyEra
 import { earlierErasure, isDue, openErasure, requestErasure, withdrawErasure } from './requestErasure.js';
 
 /** Outcome of a command about an erasure. */
-export interface ErasureAnswer<View> {
+interface ErasureAnswer<View> {
   readonly view: View;
   /** Whether the command changed nothing, since it or another one had done it before. */
   readonly replayed: boolean;
@@ -26,7 +26,7 @@ export interface ErasureAnswer<View> {
 }
 
 /** Erasures of a log and its key store. All methods throw UnavailableError. */
-export interface LogErasures {
+interface LogErasures {
   /** All erasures, as external lists hold them. */
   stored(): AsyncGenerator<Erasure>;
   /** Erasures that are requested or in progress, the one that is due first at the beginning. */

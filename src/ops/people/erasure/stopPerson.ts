@@ -112,7 +112,7 @@ async function namesWith(
   };
 }
 
-export interface ReservedNames {
+interface ReservedNames {
   /**
    * Reads the log further, up to its present end.
    * @returns streams of the names that the user ever had

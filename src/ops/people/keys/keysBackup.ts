@@ -16,7 +16,7 @@ const AT_ONCE = 1_000;
 type Row = readonly [id: string, lookup: string, secret: string];
 
 /** Number of rows in a checked backup, and its erasures. */
-export interface KeysBackup {
+interface KeysBackup {
   readonly rows: number;
   readonly erasures: readonly Erasure[];
 }

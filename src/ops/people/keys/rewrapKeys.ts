@@ -5,7 +5,7 @@ import { AlteredDataError, type MasterKeys } from '../../../runtime/personal/ind
 const AT_ONCE = 1_000;
 
 /** Result of `rewrapKeys`. */
-export interface Rewrapped {
+interface Rewrapped {
   /** Number of rows that were read. */
   readonly rows: number;
   /** Number of rows that were wrapped under another key than the first. */

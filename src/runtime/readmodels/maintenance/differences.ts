@@ -7,7 +7,7 @@ import type { Projection } from '../projection.js';
 import { isOutOfService, isQuarantined } from '../quarantine.js';
 
 /** Absent values are left out; secret and personal ones are masked. */
-export interface FieldDifference {
+interface FieldDifference {
   /** Path of the field, for example `redemption.redeemed` or `receivers.0`. */
   readonly field: string;
   readonly served?: unknown;

@@ -10,7 +10,7 @@ import { foldProgress } from './progress.js';
 
 const STEPS = 64;
 
-export interface FoldSomeOptions {
+interface FoldSomeOptions {
   readonly events: Pick<EventStore, 'readAll'>;
   readonly projection: Projection;
   readonly ids: ReadonlySet<string>;

@@ -49,7 +49,7 @@ export interface MaintenanceOptions extends VerificationDeps {
   checkLog(options: { readonly signal: AbortSignal; readonly onProgress: (events: number) => void }): Promise<void>;
 }
 
-export interface Maintenance {
+interface Maintenance {
   /** Looks for requests at once. */
   poll(): void;
   close(): Promise<void>;

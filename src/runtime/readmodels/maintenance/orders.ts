@@ -24,7 +24,7 @@ const POLL_MS = { first: 50, later: 1_000 };
 const SOON_MS = 5_000;
 
 /** The next step after a refusal. Each caller that shows the error adds how to request that step. */
-export type Remedy = 'abort' | 'audit' | 'rebuild' | 'rollback' | 'status' | 'verify';
+type Remedy = 'abort' | 'audit' | 'rebuild' | 'rollback' | 'status' | 'verify';
 
 export interface Refusal {
   readonly remedy?: Remedy | undefined;
@@ -93,7 +93,7 @@ export interface Results {
 
 export type OrderKind = keyof Requests;
 
-export type OrderStep =
+type OrderStep =
   | { readonly step: 'check'; readonly events: number }
   | { readonly step: 'fold'; readonly progress: Progress }
   | { readonly step: 'compare'; readonly documents: number }

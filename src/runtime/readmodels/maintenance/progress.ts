@@ -57,7 +57,7 @@ export async function lastProgress(
   return last?.target === target ? last : undefined;
 }
 
-export interface ProgressCount {
+interface ProgressCount {
   /** The log; events read from here are counted. */
   readonly counted: EventStore;
   now(): Progress;
@@ -65,7 +65,7 @@ export interface ProgressCount {
   stored(): Counted | undefined;
 }
 
-export interface ProgressDeps {
+interface ProgressDeps {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly logger?: Pick<Logger, 'warn'>;

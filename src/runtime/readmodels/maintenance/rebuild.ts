@@ -25,7 +25,7 @@ import { progressOf, putProgress } from './progress.js';
 /** How often a builder checks that its build is still requested. */
 const TEND_MS = 1_000;
 
-export interface BuildOptions {
+interface BuildOptions {
   readonly pace: Pace;
   /** Stops the build; the next builder continues from its checkpoint. */
   readonly signal: AbortSignal;
@@ -132,7 +132,7 @@ export async function requestRebuild(
  * @returns the number of the build in use, and the rebuild in progress
  * @throws MaintenanceRefusedError if a rebuild can't start now
  */
-export async function checkRebuild(
+async function checkRebuild(
   store: ReadStore,
   { name, version }: Projection,
 ): Promise<{ readonly from: number | undefined; readonly existing: StoredRecord<Rebuild> | undefined }> {

@@ -52,13 +52,13 @@ export async function dropRepairsOf({ records }: Pick<ReadStore, 'records'>, ids
     if (value.documents.some(({ id }) => ids.has(id))) await records.delete(key);
 }
 
-export interface RefuseDeps {
+interface RefuseDeps {
   readonly store: Pick<ReadStore, 'records'>;
   readonly events: ReachedLog;
   readonly logger: Pick<Logger, 'warn'>;
 }
 
-export interface CarryOutDeps {
+interface CarryOutDeps {
   readonly store: ReadStore;
   readonly events: EventStore;
   readonly lease: Pick<Lease, 'held'>;
