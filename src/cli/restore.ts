@@ -15,7 +15,7 @@ import { type Config, loadConfig } from '../service/config.js';
 import { makeDataDir } from '../service/dataDir.js';
 import { refuseForeignFiles } from '../service/engines.js';
 import { keyedHash } from '../domain/keyedHash.js';
-import { findHashKey, HASH_KEY_FILE } from '../service/keys.js';
+import { findHashKey, HASH_KEY_FILE, findSealKeys } from '../service/keys.js';
 import { commandLineCaller } from './caller.js';
 import { namesIn } from './dataFolder.js';
 import { eraseAgain, IF_BOTH_ARE_OLDER, NONE_ERASED, openLines, refuseFailed } from './people/eraseAgain.js';
@@ -24,8 +24,9 @@ import { inputFiles, notStandard } from './fileNames.js';
 import { jsonLine } from './output.js';
 import { heldLines } from './outward.js';
 import { progressBars } from './progress.js';
-import { refuseOlderBackup, type HeadFlags } from './refuseOlderBackup.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
+import { verifyLog } from '../ops/evidence/index.js';
+import { retainedHeads, witnessesOf } from './audit/heads.js';
 
 interface RestoreFlags extends HeadFlags {
   readonly reason?: string;
@@ -241,4 +242,42 @@ function failureOf(error: unknown, file: string, signal: AbortSignal): unknown {
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
     return new CommandFailure(`no permission (${(error as Error).message}); ${nothing}`);
   return error;
+}
+
+interface HeadFlags {
+  readonly checkpoint: readonly string[];
+  readonly behind?: true;
+}
+
+/**
+ * Compares a backup with the heads that were signed over its log, before anything of it is used. The tiles of the lost
+ * log are not needed: a head tells how many events it covered.
+ * @param restored the log made from the backup of the log `logId`
+ * @throws CommandFailure where its events are not those that were signed, or, without `behind`, where some are missing
+ */
+async function refuseOlderBackup(
+  terminal: Terminal,
+  config: Config,
+  restored: EventStore,
+  logId: string,
+  { checkpoint, behind }: HeadFlags,
+): Promise<void> {
+  const { fault } = await verifyLog(
+    { stored: restored, keys: findSealKeys(config) ?? [] },
+    {
+      signal: terminal.signal,
+      retained: await retainedHeads(terminal, checkpoint),
+      witnesses: { ...witnessesOf(config, terminal), logId },
+    },
+  );
+  if (fault === undefined) return;
+  if (fault.what === 'cut off') {
+    if (behind === true) return;
+    throw new CommandFailure(
+      `the backup is behind a signed head: ${fault.message}. Nothing was restored: take a later backup; --behind restores this one all the same`,
+    );
+  }
+  throw new CommandFailure(
+    `the backup is not what was signed: ${fault.message}. Nothing was restored: take another backup`,
+  );
 }

@@ -1,10 +1,22 @@
 import { CHARGE_STEP, discardWork, type ParkedEvent, retryWork } from '../domain/parked.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
+import type { RecordedEvent, EventStore, Position } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { type FoundWork, foundWork, findWork, type ParkedDeps } from './findParked.js';
-import { giveUpCharge } from './giveUpCharge.js';
-import { giveUpNotification } from './giveUpNotification.js';
-import { type StreamState, transactOn } from './transact.js';
+import { type StreamState, transactOn, transact } from './transact.js';
+import { transactionStream } from '../domain/purchase/events.js';
+import { purchaseAggregate } from '../domain/purchase/state.js';
+import { settleCharge } from '../domain/purchase/decisions.js';
+import { giveUpDebit, walletAggregate, walletStream } from '../domain/wallet.js';
+import { readPurchase } from './readStreams.js';
+import { isExchanged, paidByGift } from './replaceGift.js';
+import { HISTORY_ONLY } from '../domain/decider.js';
+import { giftStream } from '../domain/gift/events.js';
+import {
+  type NotificationFailed,
+  notificationAttempts,
+  notificationStream,
+  type Placed,
+} from '../domain/notification.js';
 
 export interface ParkedOutcome extends FoundWork {
   /** The command's event, appended now or (`replayed`) by an earlier run; absent: nothing was to be done. */
@@ -62,4 +74,64 @@ async function decided(
   // A repeated command gets its first answer, without later events.
   const then = history.filter(({ revision }) => revision <= event.revision);
   return { ...foundWork(state.id, state.name, then, event.revision).state, own: event, replayed };
+}
+
+const BY_SUPPORT = { provider: 'support', code: 'discarded' } as const;
+
+/**
+ * Declines an open charge; a wallet that had paid is credited, and a replacement whose gift was given up for it stays
+ * paid. No event for a settled charge. A person must first check whether the card's provider took the money. A charge
+ * that the provider reports later is refunded, and the reconciliation finds the rest.
+ * @throws UnavailableError
+ */
+export async function giveUpCharge(events: EventStore, transactionId: string, context: CommandContext): Promise<void> {
+  const state = await readPurchase(events, transactionId);
+  if (state.status !== 'pending') return;
+  const { payment_reference, total, replaces } = state.purchase;
+  if (state.chargeBy?.kind !== 'card' && replaces === undefined) {
+    // A card's reference has no wallet stream.
+    await transact(events, walletAggregate, walletStream(payment_reference), context, (wallet, history) =>
+      history.length === 0 ? [] : giveUpDebit(wallet, { transaction_id: transactionId, amount: total }),
+    );
+  }
+  await transact(events, purchaseAggregate, transactionStream(transactionId), context, async (purchase) =>
+    settleCharge(
+      purchase,
+      replaces !== undefined && (await isExchanged(events, state.purchase))
+        ? paidByGift(replaces.gift_id)
+        : { type: 'PaymentDeclined', data: BY_SUPPORT },
+    ),
+  );
+}
+
+/** Cause in `NotificationFailed`; support's reason is in the event that discards the work. */
+const ABANDONED = 'given up by support';
+
+/**
+ * Fails each notification of a gift that was requested before the position `before` and is not settled.
+ * @throws UnavailableError
+ */
+async function giveUpNotification(
+  events: EventStore,
+  giftId: string,
+  context: CommandContext,
+  before: Position,
+): Promise<void> {
+  const gift = await events.read(giftStream(giftId));
+  await transact(events, HISTORY_ONLY, notificationStream(giftId), context, (_, history) => {
+    const given: NotificationFailed[] = [];
+    let log: readonly Placed[] = history;
+    for (;;) {
+      const { next } = notificationAttempts(gift, log);
+      if (next.do === 'nothing') return given;
+      const { number, occasion } = next.do === 'find out' ? next.attempt : next;
+      if (occasion.position > before) return given;
+      const failed: NotificationFailed = {
+        type: 'NotificationFailed',
+        data: { cause: ABANDONED, attempt: number, asked_by: occasion.id },
+      };
+      given.push(failed);
+      log = [...log, { ...failed, id: `${given.length}`, at: context.now, position: '', revision: 0 }];
+    }
+  });
 }

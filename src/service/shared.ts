@@ -32,8 +32,8 @@ import { refuseUnlessKeysFit } from './keysCheck.js';
 import type { Listeners } from './listeners.js';
 import type { Member } from './processes/member.js';
 import { LED, type Led } from './readiness.js';
-import { repeatErasures } from './repeatErasures.js';
 import { tracedEngines } from './tracedEngines.js';
+import { UnavailableError } from '../ports/unavailable.js';
 
 /** What tests change of a service. */
 export interface Overrides {
@@ -170,4 +170,26 @@ async function openWithKeys(
     keys,
     hash,
   };
+}
+
+/**
+ * Repeats erasures that a restore of the log or the key store has undone. An erasure that fails for its own reason is
+ * left to the processes with the role `processor`, which report it.
+ * @throws UnavailableError where an engine did not answer: not all erasures were repeated
+ */
+async function repeatErasures(
+  erasures: Pick<Erasures, 'repeat'>,
+  options: Parameters<Erasures['repeat']>[0],
+  logger: Logger,
+): Promise<void> {
+  const { again, open } = await erasures.repeat(options);
+  if (again > 0)
+    logger.warn(
+      { repeated: again },
+      'the log or the key store was put back to before these erasures: they were repeated',
+    );
+  for (const { erasure, error } of open)
+    logger.error({ err: error, erasure: erasure.id }, 'an erasure that a restore had undone is not repeated');
+  const unavailable = open.find(({ error }) => error instanceof UnavailableError);
+  if (unavailable !== undefined) throw unavailable.error;
 }

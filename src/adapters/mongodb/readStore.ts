@@ -1,18 +1,21 @@
 import type { Logger } from 'pino';
-import type { ReadStore, StoredText } from '../../ports/readStore.js';
+import type { ReadStore, StoredText, CollectionSpec, Correction } from '../../ports/readStore.js';
 import { addressOf, engineErrorOf, READ_STORE } from './address.js';
 import { boundTo } from './binding.js';
-import { createCheckpoints } from './checkpoints.js';
 import { dropCollection, ensureCollection, versionsOf } from './collections.js';
-import { correctDocuments } from './corrections.js';
-import { layoutOf } from './layout.js';
+import { layoutOf, META, valuesOf, type Layout, type MongoDocument, CHECKPOINTS } from './layout.js';
 import { type Connection, openConnection } from './connection.js';
 import { refuseOtherFormat } from './format.js';
-import { createPointers } from './pointers.js';
 import { createReader } from './reader.js';
 import { createRecords, ensureRecords } from './records.js';
 import { writeBatches } from './writer.js';
 import { pagesById } from './finds.js';
+import { isDuplicateId } from './failures.js';
+import { refuseTooMany } from '../readStoreRules.js';
+import type { Position } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { checkpointWaiters, type CheckpointWaiters } from '../checkpointWaiters.js';
+import type { Positioned } from './guarded.js';
 
 interface MongoReadStoreOptions {
   /** A `mongodb://` or `mongodb+srv://` address with the database (default `gift`). */
@@ -92,4 +95,164 @@ export async function* storedTexts(connection: Connection): AsyncGenerator<reado
           .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
           .join('\n'),
       }));
+}
+
+type Pointers = Pick<ReadStore, 'active' | 'activate' | 'deactivate'>;
+
+interface Pointer {
+  readonly _id: string;
+  readonly version: number;
+}
+
+function createPointers(connection: Connection): Pointers {
+  async function active(name: string): Promise<number | undefined> {
+    const pointer = await connection.read((database) =>
+      database.collection<Pointer>(META).findOne({ _id: idOf(name) }),
+    );
+    return pointer?.version;
+  }
+
+  /** Sets the active version where the present one is among `before`. @param before `undefined`: any version */
+  async function set(
+    name: string,
+    version: number,
+    before: readonly number[] | undefined,
+    upsert: boolean,
+  ): Promise<boolean> {
+    const filter = { _id: idOf(name), ...(before === undefined ? {} : { version: { $in: [...before] } }) };
+    const { matchedCount, upsertedCount } = await connection.write((database) =>
+      database.collection<Pointer>(META).updateOne(filter, { $set: { version } }, { upsert }),
+    );
+    return matchedCount + upsertedCount === 1;
+  }
+
+  return {
+    active,
+    async activate(name, version, { expected } = {}) {
+      try {
+        // Where another version is active, the upsert meets its id and fails.
+        if (expected === undefined) return await set(name, version, undefined, true);
+        return await set(name, version, expected === 0 ? [version] : [expected, version], expected === 0);
+      } catch (error) {
+        if (!isDuplicateId(error)) throw error;
+        // Another version is active: only a call without `expected` replaces it.
+        return expected === undefined ? set(name, version, undefined, false) : (await active(name)) === version;
+      }
+    },
+    async deactivate(name, version) {
+      await connection.write((database) => database.collection<Pointer>(META).deleteOne({ _id: idOf(name), version }));
+      return (await active(name)) === undefined;
+    },
+  };
+}
+
+function idOf(name: string): string {
+  return `active/${name}`;
+}
+
+async function correctDocuments(
+  connection: Connection,
+  collection: CollectionSpec,
+  corrections: readonly Correction[],
+): Promise<boolean[]> {
+  refuseTooMany(collection, corrections, 'corrections');
+  const layout = layoutOf(collection);
+  const made: boolean[] = [];
+  for (const correction of corrections) made.push(await correct(connection, layout, correction));
+  return made;
+}
+
+async function correct(
+  connection: Connection,
+  layout: Layout,
+  { id, expected, document }: Correction,
+): Promise<boolean> {
+  const filter = { _id: id, ...(expected === undefined ? {} : { p: expected }) };
+  const next =
+    document === undefined
+      ? undefined
+      : { p: document.position, b: JSON.stringify(document.body), ...valuesOf(layout.fields, document.body) };
+  if (next === undefined && expected === undefined) {
+    return (
+      (await connection.read((database) =>
+        database.collection<MongoDocument>(layout.collection).findOne({ _id: id }, { projection: { p: 1 } }),
+      )) === null
+    );
+  }
+  return connection.write(async (database) => {
+    const documents = database.collection<MongoDocument>(layout.collection);
+    if (next === undefined) return (await documents.deleteOne(filter)).deletedCount === 1;
+    if (expected !== undefined) return (await documents.replaceOne(filter, next)).matchedCount === 1;
+    try {
+      await documents.insertOne({ _id: id, ...next });
+      return true;
+    } catch (error) {
+      if (isDuplicateId(error)) return false;
+      throw error;
+    }
+  });
+}
+
+interface Checkpoints extends Pick<CheckpointWaiters, 'advanced' | 'forget' | 'close'>, Pick<ReadStore, 'reached'> {
+  stored(projection: string): Promise<Position | undefined>;
+}
+
+/** Milliseconds from an answer to the next query for checkpoints. */
+const POLL_MS = 15;
+
+export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpoints {
+  const waiters = checkpointWaiters(poll);
+  let looking = false;
+  let next = 0;
+  let closed = false;
+
+  async function read(projections: readonly string[]): Promise<Positioned[]> {
+    // A checkpoint that a failover takes back would leave a projection ahead of lost documents.
+    const found = await connection.read((database) =>
+      database
+        .collection<Positioned>(CHECKPOINTS)
+        .find({ _id: { $in: projections } }, { readConcern: { level: 'majority' }, batchSize: projections.length + 1 })
+        .toArray(),
+    );
+    for (const { _id, p } of found) waiters.advanced(_id, p);
+    return found;
+  }
+
+  function poll(): void {
+    if (looking || performance.now() < next) return;
+    looking = true;
+    const requested = waiters.projections();
+    void read(requested)
+      .catch((error: unknown) => waiters.fail(requested, error))
+      .finally(() => {
+        looking = false;
+        next = performance.now() + POLL_MS;
+      });
+  }
+
+  async function stored(projection: string): Promise<Position | undefined> {
+    return (await read([projection]))[0]?.p;
+  }
+
+  return {
+    stored,
+    advanced: waiters.advanced,
+    forget: waiters.forget,
+    async reached(projection, position, timeoutMs) {
+      if (closed) throw new UnavailableError('the read store is closed');
+      if (waiters.known(projection, position)) return true;
+      if (timeoutMs <= 0) {
+        const now = await stored(projection);
+        return now !== undefined && now >= position;
+      }
+      if (waiters.projections().length === 0) next = 0;
+      const reached = waiters.wait(projection, position, timeoutMs);
+      poll();
+      return reached;
+    },
+    close() {
+      closed = true;
+      waiters.close();
+    },
+  };
 }

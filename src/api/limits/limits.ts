@@ -5,15 +5,14 @@ import { clockMs } from '../../lib/clock.js';
 import type { LimitName, LimitTally } from '../../metrics/limits.js';
 import type { Records } from '../../ports/readStore.js';
 import { countExchange } from '../../runtime/limits/countExchange.js';
-import { SharedCounter } from '../../runtime/limits/sharedCounter.js';
+import { SharedCounter, type QuotaStatus } from '../../runtime/limits/sharedCounter.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
 import { tooManyRequests } from '../auth/throttle.js';
 import type { RequestState } from '../pipeline/requestState.js';
-import { guessLimits } from './guessLimits.js';
-import type { Limits, Refuse } from '../pipeline/limitedRequest.js';
-import { noteLimit } from '../pipeline/limitHeaders.js';
-import { networkKeys } from './networkKeys.js';
-import { requestLimits } from './requestLimits.js';
+import type { Limits, Refuse, LimitedRequest } from '../pipeline/limitedRequest.js';
+import { noteLimit, limitItem, listed, policyItem } from '../pipeline/limitHeaders.js';
+import { networkKeys, type NetworkKey } from './networkKeys.js';
+import type { Principal } from '../pipeline/principal.js';
 
 /** Most requests or look-ups by each kind of caller; 0: no limit. */
 export interface LimitSettings {
@@ -86,5 +85,106 @@ export function openLimits({
     takeOpsRequest: requestLimits({ user: ops }, networkKey, refuse),
     ...guessLimits({ caller, address }, networkKey, refuse),
     close: async () => follower.close(),
+  };
+}
+
+/** Share of its own limit that a caller may use while its address is full, so that others at the address go on. */
+const SHARE_AT_FULL_ADDRESS = 1 / 10;
+
+/** Counters of unknown gifts; `undefined`: no such limit. */
+interface GuessCounters {
+  readonly caller: SharedCounter | undefined;
+  readonly address: SharedCounter | undefined;
+}
+
+/** Limits on guesses of gift ids (docs/api/limits.md#unknown-gifts): look-ups of gifts that do not exist. */
+function guessLimits(
+  { caller, address }: GuessCounters,
+  networkKey: NetworkKey,
+  refuse: Refuse,
+): Pick<Limits, 'refuseGuesser' | 'takeUnknownGift'> {
+  const hasShare = (own: QuotaStatus | undefined): boolean =>
+    own !== undefined && caller !== undefined && own.left > caller.quota.limit * (1 - SHARE_AT_FULL_ADDRESS);
+
+  function refuseGuesser(request: LimitedRequest): void {
+    // Nearly every look-up ends here, without reading the caller's address.
+    if (caller?.hasRoomForAll !== false && address?.hasRoomForAll !== false) return;
+    const key = callerKey(request.principal);
+    const own = key === undefined ? undefined : caller?.peek(key);
+    if (caller !== undefined && own?.left === 0) throw refuse(request, caller.quota, own);
+    const all = address?.peek(networkKey(request.address));
+    if (address !== undefined && all?.left === 0 && !hasShare(own)) throw refuse(request, address.quota, all);
+  }
+
+  return {
+    refuseGuesser,
+    takeUnknownGift(request) {
+      refuseGuesser(request);
+      const state = request.ctx.state as RequestState;
+      const key = callerKey(request.principal);
+      if (caller !== undefined && key !== undefined) {
+        const before = caller.take(key);
+        noteLimit(state, caller.quota, before, before.left - 1);
+      }
+      if (address === undefined) return;
+      const before = address.take(networkKey(request.address));
+      if (key === undefined) noteLimit(state, address.quota, before, before.left - 1);
+    },
+  };
+}
+
+function callerKey(principal: Principal): string | undefined {
+  if (principal.kind === 'anonymous') return undefined;
+  return principal.kind === 'user' ? `${principal.clientId} ${principal.user.id}` : principal.clientId;
+}
+
+/** Counters of requests; absent or `undefined`: no such limit. */
+interface RequestCounters {
+  readonly client?: SharedCounter | undefined;
+  readonly user: SharedCounter | undefined;
+  /** Counter of requests without a valid token, by address. */
+  readonly anonymous?: SharedCounter | undefined;
+}
+
+export function requestLimits(
+  { client, user, anonymous }: RequestCounters,
+  networkKey: NetworkKey,
+  refuse: Refuse,
+): Limits['takeRequest'] {
+  const clientPolicy = client === undefined ? undefined : policyItem(client.quota);
+  const userPolicy = user === undefined ? undefined : policyItem(user.quota);
+  const bothPolicies = clientPolicy === undefined ? userPolicy : listed(userPolicy, clientPolicy);
+  const takeAnonymous = (request: LimitedRequest): void => {
+    if (anonymous === undefined) return;
+    const status = anonymous.take(networkKey(request.address));
+    if (status.left === 0) throw refuse(request, anonymous.quota, status);
+    noteLimit(request.ctx.state as RequestState, anonymous.quota, status, status.left - 1);
+  };
+  return (request) => {
+    const { principal } = request;
+    if (principal.kind === 'anonymous') return takeAnonymous(request);
+    const state = request.ctx.state as RequestState;
+    let limits: string | undefined;
+    // A refused request counts for neither. A full client is found before the user counts, a full user before the
+    // client counts.
+    if (client !== undefined && !client.hasRoomForAll) {
+      const status = client.peek(principal.clientId);
+      if (status.left === 0) throw refuse(request, client.quota, status);
+    }
+    if (user !== undefined && principal.kind === 'user') {
+      const status = user.take(principal.user.id);
+      if (status.left === 0) throw refuse(request, user.quota, status);
+      limits = limitItem(user.quota, status.left - 1, status.seconds);
+    }
+    if (client !== undefined) {
+      const status = client.take(principal.clientId);
+      if (status.left === 0) throw refuse(request, client.quota, status);
+      limits = listed(limits, limitItem(client.quota, status.left - 1, status.seconds));
+    }
+    const policies = principal.kind === 'user' ? bothPolicies : clientPolicy;
+    if (limits === undefined || policies === undefined) return undefined;
+    state.rateLimit = limits;
+    state.rateLimitPolicy = policies;
+    return undefined;
   };
 }

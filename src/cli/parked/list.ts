@@ -5,8 +5,9 @@ import { PARKED_NAMES, type ParkedName, type ParkedState } from '../../domain/pa
 import type { EventStore } from '../../ports/eventStore.js';
 import { withLog } from '../engines.js';
 import { outputOptions } from '../exports.js';
-import { examples, jsonLine, printable, tableLines } from '../output.js';
+import { examples, jsonLine, printable, tableLines, blockLines } from '../output.js';
 import { type Terminal, writeLines } from '../terminal.js';
+import { waitingGroups } from '../../ops/parked/decideGroup.js';
 
 export interface ParkedFilter {
   readonly process?: ParkedName;
@@ -95,4 +96,32 @@ function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state'], col
 
 function cutShort(cause: string): string {
   return shortened(printable(cause), MAX_CAUSE);
+}
+
+/** Columns where the terminal does not say how many it has. */
+const COLUMNS = 80;
+
+export function parkedGroupsCommand(terminal: Terminal): Command {
+  const command = new Command('groups')
+    .summary('parked work in groups of one cause')
+    .description(
+      'Lists what waits for a person by process manager, step and cause, the largest group first: how many, the first, the last, and an example.\n' +
+        'Causes that differ in ids, numbers or times alone are one. retry and discard take a group by --group.',
+    );
+  return outputOptions(command, { csv: false })
+    .addHelpText('after', examples('gift parked groups', 'gift parked groups --json'))
+    .action(async ({ json }: { readonly json?: true }) => {
+      const groups = await withLog(terminal, async ({ events }) => waitingGroups(events));
+      if (json === true) return writeLines(terminal.stdout, groups.map(jsonLine));
+      if (groups.length === 0) return writeLines(terminal.stdout, ['no work waits for a person']);
+      const blocks = groups.map(({ id, process, step, cause, count, first_at, last_at, example }) => ({
+        head: `${id}: ${count} × ${process} ${step}, ${first_at} to ${last_at}`,
+        paragraphs: [cause, `such as ${example}`],
+      }));
+      return writeLines(terminal.stdout, [
+        ...blockLines(blocks, terminal.stdout.columns ?? COLUMNS),
+        '',
+        'gift parked retry --group ID, or discard, decides on all of one',
+      ]);
+    });
 }

@@ -22,10 +22,8 @@ import {
   type Routine,
   type SettingsState,
 } from './checks/operation.js';
-import { checkParked } from './checks/parked.js';
-import { checkRebuilds, type NamedRebuild } from './checks/rebuilds.js';
+import { checkParked, checkRebuilds, type NamedRebuild, checkStatus } from './checks/status.js';
 import { checkSends, checkWebhooks, type EndpointState, type LateSends } from './checks/sending.js';
-import { checkStatus } from './checks/status.js';
 import { type Finding, type Found, inOrder } from './findings.js';
 
 /** Where a diagnosis looks. Each source may reject: what it would have told is then named as not known. */

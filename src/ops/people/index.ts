@@ -4,7 +4,7 @@ export { type Erasures, finishErasures, openErasures } from './erasure/erasures.
 export { type FoundPerson, SEARCH } from './findPeople.js';
 export { findGifts } from './findGifts.js';
 export { backupKeys, checkKeysBackup, restoreKeys } from './keys/keysBackup.js';
-export { rewrapKeys } from './keys/rewrapKeys.js';
+export { rewrapKeys } from './keys/keysBackup.js';
 export { openPeople } from './people.js';
 export type { PersonRecord } from './personRecord.js';
 export { verifyErasure } from './verifyErasure.js';

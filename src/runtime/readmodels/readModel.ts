@@ -6,8 +6,9 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { sameVersion } from './buildNumbers.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { editionOf } from './edition.js';
-import { finalDocuments } from './finalDocuments.js';
 import { damagedDocuments, isOutOfService, isUnreadable } from './quarantine.js';
+import { LRUCache } from 'lru-cache';
+import { atMost } from '../../lib/lruOptions.js';
 
 /**
  * Every method throws UnavailableError when the read store can't be reached, and while the stored position of the build in
@@ -253,4 +254,29 @@ function bodyOf<B extends Body>(model: Known<B>, looked: CollectionSpec, documen
       `${model.projection.name}: document ${id} is out of service: ${isUnreadable(body) ? body.$unreadable : 'it is quarantined'}`,
     );
   return body;
+}
+
+/** Most documents in memory; they take some MB. */
+const KEPT = 5_000;
+
+interface FinalDocuments<B extends Body> {
+  /** `undefined`: the document is not in memory, or is of another edition. */
+  get(id: string, edition: string): B | undefined;
+  /** Retains a final document, and ignores others. `edition`: the read model's edition before the read. */
+  keep(id: string, document: B, edition: string): void;
+}
+
+/** Documents that no event changes any more, held in the reader's memory. */
+function finalDocuments<B extends Body>(isFinal: (document: B) => boolean): FinalDocuments<B> {
+  const kept = new LRUCache<string, B>(atMost(KEPT));
+  let of = '';
+  return {
+    get: (id, edition) => (edition === of ? kept.get(id) : undefined),
+    keep(id, document, edition) {
+      if (!isFinal(document)) return;
+      if (edition !== of) kept.clear();
+      of = edition;
+      kept.set(id, document);
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { batchedReads } from '../../../src/adapters/mongodb/batchedReads.js';
+import { batchedReads } from '../../../src/adapters/mongodb/reader.js';
 import type { MongoDocument } from '../../../src/adapters/mongodb/layout.js';
 import type { Database, Connection } from '../../../src/adapters/mongodb/connection.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';

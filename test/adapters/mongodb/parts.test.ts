@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createCheckpoints } from '../../../src/adapters/mongodb/checkpoints.js';
+import { createCheckpoints } from '../../../src/adapters/mongodb/readStore.js';
 import { ensureCollection } from '../../../src/adapters/mongodb/collections.js';
 import { keyOf, layoutOf } from '../../../src/adapters/mongodb/layout.js';
 import type { Connection } from '../../../src/adapters/mongodb/connection.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { requestLimits } from '../../../src/api/limits/requestLimits.js';
+import { requestLimits } from '../../../src/api/limits/limits.js';
 import type { Principal } from '../../../src/api/pipeline/principal.js';
 import { HttpError } from '../../../src/api/pipeline/errors.js';
 import type { UserDocument } from '../../../src/projections/accounts.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { progressFile } from '../../../src/cli/audit/progressFile.js';
+import { progressFile } from '../../../src/cli/audit/verify.js';
 
 const test = suite('file of gift audit verify --progress');
 

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { giveUpCharge } from '../../../src/commands/giveUpCharge.js';
+import { giveUpCharge } from '../../../src/commands/parkedWork.js';
 import { type Difference, reconcile, type Reconciled } from '../../../src/ops/reconciliation/reconcile.js';
 import { dayOf, reconcileDay } from '../../../src/ops/reconciliation/reconcileDay.js';
 import type { LedgerEntry, PaymentLedger } from '../../../src/ports/paymentLedger.js';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { refundMoney, type RefundMoneyDeps, wasMadeConcurrently } from '../../../src/processors/refund/refundMoney.js';
+import { refundMoney, type RefundMoneyDeps, wasMadeConcurrently } from '../../../src/processors/refund/refundStep.js';
 import { GiveUpError } from '../../../src/processors/runner/retry.js';
 import type { WalletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import type { RefundRequest } from '../../../src/messages/payments.js';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Body, StoredDocument } from '../../../src/ports/readStore.js';
-import { documentCache } from '../../../src/runtime/readmodels/documentCache.js';
+import { documentCache } from '../../../src/runtime/readmodels/runningBuild.js';
 import { at } from '../../support/engines/readStoreDocuments.js';
 
 const test = suite('Document cache of a build');

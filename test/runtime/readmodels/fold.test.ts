@@ -5,9 +5,8 @@ import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js';
 import type { Projection } from '../../../src/runtime/readmodels/projection.js';
 import { collectionOf } from '../../../src/runtime/readmodels/projection.js';
-import { documentCache } from '../../../src/runtime/readmodels/documentCache.js';
+import { documentCache, type RunningBuild } from '../../../src/runtime/readmodels/runningBuild.js';
 import { foldEvents } from '../../../src/runtime/readmodels/fold.js';
-import type { RunningBuild } from '../../../src/runtime/readmodels/runningBuild.js';
 
 const test = suite('fold');
 

@@ -8,7 +8,10 @@ import type {
   ReadModelStatus,
   StatusEntry,
 } from '../../status/status.js';
-import type { Found } from '../findings.js';
+import type { Found, FindingCode } from '../findings.js';
+import type { Rebuild } from '../../../runtime/readmodels/index.js';
+import type { ParkedName } from '../../../domain/parked.js';
+import type { ParkedGroup } from '../../parked/groups.js';
 
 /** Seconds as in the alerts: a read model is behind, and work is open for longer than a buyer may authenticate. */
 const BEHIND_SECONDS = 30;
@@ -115,3 +118,55 @@ const failing = ({ name, process, since, failures, why }: FailingPart): Found =>
   code: name === TREE_PART ? 'tree_failing' : 'part_failing',
   what: `${name} of ${process} ${describeFailing({ failures, since: since ?? undefined, why: why ?? undefined })}`,
 });
+
+export interface NamedRebuild {
+  readonly name: string;
+  readonly rebuild: Rebuild;
+}
+
+/**
+ * Rebuilds of read models that nobody finishes.
+ * @param status `undefined` where it is not known: then nothing is said of who builds
+ */
+export function checkRebuilds(rebuilds: readonly NamedRebuild[], status: readonly StatusEntry[] | undefined): Found[] {
+  const builders = new Map(
+    status
+      ?.filter((one): one is ReadModelStatus => one.kind === 'projection')
+      .map(({ name, rebuild }) => [name, rebuild?.holder ?? null]),
+  );
+  return rebuilds.flatMap(({ name, rebuild: { kind, by, at, failure } }): Found[] => {
+    const requested = `the ${kind} of ${name} that ${by} requested at ${at}`;
+    if (failure !== undefined)
+      return [
+        {
+          code: 'rebuild_failed',
+          what: `${requested} failed: ${failure}`,
+          command: `gift projections rebuild ${name} --abort`,
+        },
+      ];
+    if (status === undefined || (builders.get(name) ?? null) !== null) return [];
+    return [
+      {
+        code: 'rebuild_waits',
+        what: `${requested} has no process that builds it`,
+        command: `gift projections rebuild ${name} --reason "<why>"`,
+      },
+    ];
+  });
+}
+
+/** Parked work, a finding for each group of one cause. */
+const CODES: Readonly<Record<ParkedName, FindingCode>> = {
+  purchase: 'parked_purchases',
+  refund: 'parked_refunds',
+  dispute: 'parked_disputes',
+  notification: 'parked_notifications',
+};
+
+export function checkParked(groups: readonly ParkedGroup[]): Found[] {
+  return groups.map(({ id, process, step, cause, count, first_at, last_at, example }) => ({
+    code: CODES[process],
+    what: `${count} × ${process} ${step}, ${first_at === last_at ? first_at : `${first_at} to ${last_at}`}, such as ${example}: ${cause}`,
+    command: `gift parked retry --group ${id} --reason "<why>"`,
+  }));
+}

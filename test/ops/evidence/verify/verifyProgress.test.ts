@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
-import { progressFile } from '../../../../src/cli/audit/progressFile.js';
+import { progressFile } from '../../../../src/cli/audit/verify.js';
 import { verifiersOf } from '../../../../src/ops/evidence/heads/signedHeads.js';
 import type { StoredHead } from '../../../../src/ops/evidence/heads/headsToCheck.js';
 import type { Verification } from '../../../../src/ops/evidence/verify/verification.js';

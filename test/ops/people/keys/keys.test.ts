@@ -10,8 +10,8 @@ import {
   checkKeysBackup,
   type RestoredKeys,
   restoreKeys,
+  rewrapKeys,
 } from '../../../../src/ops/people/keys/keysBackup.js';
-import { rewrapKeys } from '../../../../src/ops/people/keys/rewrapKeys.js';
 import { type Erasure, storedErasures, storeErasure } from '../../../../src/ops/people/erasure/erasureRecord.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { masterKeys } from '../../../../src/runtime/personal/masterKeys.js';
