@@ -38,7 +38,7 @@ interface Outward {
 
 export function startProcessorRole(options: ProcessorRoleOptions, open: Resources): ProcessorRole {
   const { erasures, followers, outward, logger } = options;
-  open.add(followers.start('erasures', async (run) => finishErasures(erasures, currentTime, run)));
+  open.add(followers.start('erasures', async (run) => finishErasures(erasures, currentTime, run), { aside: true }));
   let working: Outward | undefined;
   let closed = false;
   let last: Promise<void> = Promise.resolve();

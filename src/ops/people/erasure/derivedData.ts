@@ -186,5 +186,6 @@ export async function removeDerived(
 function unfinished(behind: readonly string[]): UnavailableError {
   return new UnavailableError(
     `the erasure is not finished: it has not reached ${behind.join(', ')} yet, for which a process with the role projector must run, of the release that builds it`,
+    { publicReason: 'read models have not followed an erasure yet' },
   );
 }
