@@ -1,86 +1,22 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import type { CommandContext } from '../../src/commands/context.js';
 import {
-  findPurchase,
   type PurchaseDeps,
   purchaseGifts,
   type PurchaseRequest,
   transactionIdOf,
 } from '../../src/commands/purchaseGifts.js';
 import { Refusal } from '../../src/domain/refusal.js';
-import { transactionStream, type GiftsPurchased } from '../../src/domain/purchase/events.js';
+import { transactionStream } from '../../src/domain/purchase/events.js';
 import { phoneSubject } from '../../src/domain/personalFields.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { openText } from '../../src/runtime/personal/sealedTexts.js';
 import { memoryKeys } from '../support/engines/memoryKeys.js';
 import { memorySubjects } from '../support/fixtures/memorySubjects.js';
-import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+import { buy, context, installation, latte, method, subjects, wanted } from '../support/fixtures/purchasing.js';
 import { refusal } from '../support/assertions/rejects.js';
 
 const test = suite('purchasing');
-const context = (more: Partial<CommandContext> = {}): CommandContext => ({
-  commandId: randomUUID(),
-  correlationId: 'c',
-  by: { user: 'ann' },
-  now: '2026-02-28T23:30:00.000Z',
-  ...more,
-});
-const subjects = memorySubjects();
-const method = (more: object = {}): object => ({
-  entry: 'paymentMethod',
-  reference: 'pm',
-  kind: 'card',
-  users: ['ann'],
-  active: true,
-  ...more,
-});
-const latte = { id: 'latte', brand_id: 'bean', name: 'Latte', sale_price: 350, valid_days: 30 };
-
-/** A log, these accounts, and one product; a charge is never waited for. */
-function installation(
-  accounts: Readonly<Record<string, object>> = { 'paymentMethod-pm': method() },
-  sellable = true,
-): { deps: PurchaseDeps; events: MemoryEvents; watched: Set<string> } {
-  const events = memoryEvents();
-  const imported = memoryEvents();
-  for (const [stream, account] of Object.entries(accounts))
-    imported.given(stream, { type: stream.startsWith('user-') ? 'UserAdded' : 'PaymentMethodAdded', data: account });
-  const watched = new Set<string>();
-  const deps = {
-    events: {
-      ...events,
-      read: async (...of: Parameters<typeof events.read>) => [
-        ...(await imported.read(...of)),
-        ...(await events.read(...of)),
-      ],
-    },
-    subjects,
-    chargeWaitMs: 0,
-    accounts: {
-      get: async (id: string) => accounts[id],
-      getMany: async (ids: readonly string[]) => ids.map((id) => accounts[id]),
-    },
-    catalogue: { current: () => ({ products: new Map([['latte', latte]]), sellable: () => sellable }) },
-    outcomes: {
-      watch(id: string) {
-        watched.add(id);
-        return { settled: async () => false, end: () => void watched.delete(id) };
-      },
-    },
-  } as unknown as PurchaseDeps;
-  return { deps, events, watched };
-}
-const wanted: PurchaseRequest = { product_id: 'latte', payment_reference: 'pm', message: 'Hi' };
-async function buy(
-  { deps, events, watched }: ReturnType<typeof installation>,
-  request: Partial<PurchaseRequest> = {},
-): Promise<GiftsPurchased['data']> {
-  await purchaseGifts(deps, 'ann', context(), { ...wanted, ...request });
-  assert.equal(watched.size, 0, 'nobody waits for the charge any more');
-  return (events.log.at(-1) as GiftsPurchased).data;
-}
 
 test('refuses unknown, retired and foreign payment methods, and products that are not sold', async () => {
   const refuses = async (code: string, ...of: Parameters<typeof installation>): Promise<void> => {
@@ -158,45 +94,6 @@ test('stores no number and no message in the clear, and refuses missing and inac
   );
 });
 
-test('finds a repeated command’s purchase in the log, and refuses another body', async () => {
-  const { deps, events } = installation();
-  const mine = context({ bodyHash: 'a' });
-  assert.equal(await findPurchase(deps, mine), undefined);
-  const { transactionId } = await purchaseGifts(deps, 'ann', mine, wanted);
-  const again = await findPurchase(deps, mine);
-  assert.deepEqual([again?.transactionId, again?.replayed], [transactionId, true]);
-  assert.equal((await purchaseGifts(deps, 'ann', mine, wanted)).transactionId, transactionId);
-  await assert.rejects(findPurchase(deps, { ...mine, bodyHash: 'b' }), refusal('idempotency_key_reused'));
-  assert.deepEqual(
-    events.log.map(({ stream, type }) => [stream, type]),
-    [[transactionStream(transactionId), 'GiftsPurchased']],
-  );
-});
-
-test('stores no hash of a body with numbers that HASH_KEY alone could make, and refuses another body', async () => {
-  const { deps, events } = installation();
-  const mine = context({ bodyHash: 'a' });
-  const request = { ...wanted, message: '', receivers: [{}, { phone_number: '07700 900123' }] };
-  const { transactionId } = await purchaseGifts(deps, 'ann', mine, request);
-  const [stored] = await events.read(transactionStream(transactionId));
-  assert.match(stored?.metadata.bodyHash ?? '', /^[\w-]{22}$/);
-  assert.equal((await findPurchase(deps, mine))?.transactionId, transactionId);
-  assert.equal((await purchaseGifts(deps, 'ann', mine, request)).replayed, true);
-  await assert.rejects(findPurchase(deps, { ...mine, bodyHash: 'b' }), refusal('idempotency_key_reused'));
-});
-
-test('takes a repeat for the same request once the purchase’s data key is gone', async () => {
-  const keys = memoryKeys();
-  const { deps, events } = installation();
-  const erasable = { ...deps, subjects: memorySubjects(keys) };
-  const mine = context({ bodyHash: 'a' });
-  const { transactionId } = await purchaseGifts(erasable, 'ann', mine, wanted);
-  await keys.remove([...keys.rows.keys()]);
-  const later = { ...deps, subjects: memorySubjects(keys) };
-  assert.equal((await findPurchase(later, { ...mine, bodyHash: 'b' }))?.transactionId, transactionId);
-  assert.equal(events.log.length, 1);
-});
-
 test('names the field that is refused, and the receiver in it', async () => {
   const people = { 'paymentMethod-pm': method(), 'user-bob': { entry: 'user', active: true, roles: [] } };
   const refused = async (request: Partial<PurchaseRequest>, field: string): Promise<void> => {
@@ -268,55 +165,6 @@ test('waits for a charge’s outcome, and not for one that waits for its buyer o
     assert.deepEqual([waited, state.status, replayed], [waits, status, false]);
     assert.equal(position, at.events.log.at(-1)?.position);
   }
-});
-
-test('a repeat is answered as the purchase was at an event', async () => {
-  const { deps, events } = installation();
-  const mine = context();
-  const { transactionId } = await purchaseGifts(deps, 'ann', mine, wanted);
-  events.given(transactionStream(transactionId), {
-    type: 'PaymentCharged',
-    data: { amount: 350, provider: 'p', charge_id: 'ch_1' },
-  });
-  events.given(transactionStream(transactionId), {
-    type: 'DisputeOpened',
-    data: { provider: 'p', dispute_id: 'd', amount: 350, reason: 'fraudulent' },
-  });
-  const [bought, charged, disputed] = events.log;
-  for (const [upTo, status, length] of [
-    [bought?.position, 'pending', 1],
-    [charged?.position, 'charged', 2],
-    [undefined, 'charged', 3],
-    ['9'.repeat(16), 'charged', 3],
-  ] as const) {
-    const found = await findPurchase(deps, mine, upTo);
-    assert.deepEqual([found?.state.status, found?.history.length, found?.replayed], [status, length, true]);
-    assert.equal(found?.position, [bought, charged, disputed][length - 1]?.position);
-  }
-});
-
-test('a body without numbers and message is compared as it is', async () => {
-  const { deps, events } = installation();
-  const mine = context({ bodyHash: 'a' });
-  const { transactionId } = await purchaseGifts(deps, 'ann', mine, { ...wanted, message: '', receivers: [{}] });
-  assert.equal(events.log[0]?.metadata.bodyHash, 'a');
-  assert.equal((await findPurchase(deps, mine))?.transactionId, transactionId);
-  await assert.rejects(findPurchase(deps, { ...mine, bodyHash: 'b' }), refusal('idempotency_key_reused'));
-  const { bodyHash: _, ...without } = mine;
-  await assert.rejects(findPurchase(deps, without), refusal('idempotency_key_reused'));
-});
-
-test('compares no hash where a personal purchase, or its repeat, has none', async () => {
-  const { deps } = installation();
-  const { bodyHash, ...without } = context({ bodyHash: 'a' });
-  await purchaseGifts(deps, 'ann', without, wanted);
-  assert.equal((await findPurchase(deps, without))?.replayed, true);
-  await assert.rejects(findPurchase(deps, { ...without, bodyHash: 'a' }), refusal('idempotency_key_reused'));
-  const hashed = context({ bodyHash: 'a' });
-  await purchaseGifts(deps, 'ann', hashed, wanted);
-  const { bodyHash: _, ...repeat } = hashed;
-  assert.equal(bodyHash, 'a');
-  await assert.rejects(findPurchase(deps, repeat), refusal('idempotency_key_reused'));
 });
 
 test('refuses a purchase whose data key is erased at this moment, and appends nothing', async () => {
