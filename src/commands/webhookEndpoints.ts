@@ -20,6 +20,7 @@ import {
   webhookEndpointStream,
 } from '../domain/webhookEndpoint.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import type { Subjects } from '../runtime/personal/index.js';
 import { type CommandContext, ownEvents } from './context.js';
 import { type Transacted, transact } from './transact.js';
@@ -130,14 +131,21 @@ export async function requestOwnDelivery(
   return run(events, endpoint, context, (state) => requestDelivery(state, request));
 }
 
-/** Called by the deliveries. No event for an endpoint that is disabled or deleted. @throws UnavailableError */
+/**
+ * Called by the deliveries. No event for an endpoint that is disabled or deleted.
+ * @param url the URL that fails @throws UnavailableError, also where the endpoint has another one by now
+ */
 export async function disableFailingEndpoint(
   { events }: Events,
-  id: string,
+  { id, url }: { readonly id: string; readonly url: string },
   cause: Exclude<DisabledBy, 'owner'>,
   context: CommandContext,
 ): Done {
-  return run(events, { id }, context, (state) => disableEndpoint(state, cause));
+  return run(events, { id }, context, (state) => {
+    if (state.status === 'enabled' && state.url !== url)
+      throw new UnavailableError('the webhook endpoint has another URL by now');
+    return disableEndpoint(state, cause);
+  });
 }
 
 async function run(

@@ -30,7 +30,7 @@ export interface Line {
 export function openLine(endpoint: EndpointDocument, stored: Progress, version: number, deps: LineDeps): Line {
   const line = openLineState(endpoint, stored, version, deps);
   const sender = lineSender(line, () => reader.readOn());
-  const reader = lineReader(line, take);
+  const reader = lineReader(line, take, update);
   /** Time since which every call of `status` has found something due, by the monotonic clock. */
   let dueSince: number | undefined;
 
@@ -39,6 +39,16 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     line.progress = change(line.progress);
     line.saver.changed();
     sender.start();
+  }
+
+  function update(now: EndpointDocument): void {
+    const before = line.endpoint;
+    line.endpoint = now;
+    if (followUrl(line)) sender.startAll();
+    if (String(now.types) === String(before.types)) return;
+    if (leaveOutUnwanted(line)) sender.start();
+    reader.forgetSources();
+    reader.wake();
   }
 
   function isStalled(): boolean {
@@ -55,15 +65,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
 
   return {
     wake: () => reader.wake(),
-    update(now) {
-      const before = line.endpoint;
-      line.endpoint = now;
-      if (followUrl(line)) sender.startAll();
-      if (String(now.types) === String(before.types)) return;
-      if (leaveOutUnwanted(line)) sender.start();
-      reader.forgetSources();
-      reader.wake();
-    },
+    update,
     take(items, change) {
       take({ items, change });
       reader.readOn();

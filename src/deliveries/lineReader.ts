@@ -1,7 +1,9 @@
 /** Reads the events for one endpoint into its backlog, as far as the backlog has room. */
 import { pause } from '../lib/async/pause.js';
 import { ticks } from '../lib/world.js';
+import type { Position } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { type EndpointDocument, endpointDocument } from '../projections/webhookEndpoints.js';
 import { forgetAbandoned } from './abandoned.js';
 import { hasRoom, type LineState, mayWork } from './lineState.js';
 import { readAgain, type Reading, readNew } from './reading.js';
@@ -24,8 +26,15 @@ interface LineReader {
   ended(): Promise<void>;
 }
 
-/** @param take adds the items to the backlog and applies the change to the progress */
-export function lineReader(line: LineState, take: (reading: Pick<Reading, 'items' | 'change'>) => void): LineReader {
+/**
+ * @param take adds the items to the backlog and applies the change to the progress
+ * @param update replaces the endpoint by a newer state of it
+ */
+export function lineReader(
+  line: LineState,
+  take: (reading: Pick<Reading, 'items' | 'change'>) => void,
+  update: (endpoint: EndpointDocument) => void,
+): LineReader {
   const { deps } = line;
   /** Whether there may be events after the cursor. */
   let behind = true;
@@ -47,13 +56,36 @@ export function lineReader(line: LineState, take: (reading: Pick<Reading, 'items
     return true;
   }
 
+  /**
+   * Looks up the endpoint as the log has it at `position`, or later.
+   * @returns `undefined`: it is not delivered to any more, or begins anew
+   * @throws UnavailableError
+   */
+  async function endpointAt(position: Position): Promise<EndpointDocument | undefined> {
+    if (!(await deps.endpoints.reached(position, READ_AGAIN_MS, 'patient')))
+      throw new UnavailableError('the read model of webhook endpoints is behind');
+    const found = (await deps.endpoints.get(endpointDocument(line.id))) as EndpointDocument | undefined;
+    return found?.state === 'enabled' && found.enabled_at === line.endpoint.enabled_at ? found : undefined;
+  }
+
   /** @returns whether there was anything to read */
   async function takeNew(): Promise<boolean> {
     if (!behind) return false;
     // Cleared before the read: a `wake` while it runs sets it again.
     behind = false;
     try {
+      const { types } = line.endpoint;
       const found = await readNew(deps, line.endpoint, line.progress);
+      if (found.cursor > line.progress.cursor) {
+        // What the owner changed holds for every event that follows the change on the log.
+        const now = await endpointAt(found.cursor);
+        if (now === undefined) return false;
+        update(now);
+        if (String(now.types) !== String(types)) {
+          behind = true;
+          return true;
+        }
+      }
       ({ sources } = found);
       behind ||= found.more;
       take(found);

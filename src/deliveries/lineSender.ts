@@ -98,7 +98,7 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
       : 'stopped';
     if (outcome === 'stopped' || outcome === 'inactive') backlog.putBack(item);
     if (outcome === 'stopped') return;
-    if (outcome === 'inactive') await disable(line, 'inactive');
+    if (outcome === 'inactive') await disable(line, line.endpoint.url, 'inactive');
     else if (outcome === 'lost' || outcome === 'unwanted') leaveOut(line, item, outcome);
     else await settle(item, outcome);
   }
@@ -118,7 +118,7 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
       .catch(deps.onTrouble)
       .finally(() => notes.delete(noted));
     notes.add(noted);
-    if (verdict.disable !== undefined) await disable(line, verdict.disable);
+    if (verdict.disable !== undefined) await disable(line, attempted.url, verdict.disable);
   }
 
   function startAll(): void {
@@ -189,11 +189,15 @@ function leaveOut({ deps, id, backlog, saver }: LineState, item: Waiting, why: '
  * Disables the endpoint once, though several of its attempts may request it. A failure restarts all deliveries, and the
  * endpoint's next attempt comes here again.
  */
-async function disable({ closing, deps, id }: LineState, cause: Exclude<DisabledBy, 'owner'>): Promise<void> {
+async function disable(
+  { closing, deps, id }: LineState,
+  url: string,
+  cause: Exclude<DisabledBy, 'owner'>,
+): Promise<void> {
   if (closing.signal.aborted) return;
   closing.abort();
   try {
-    await deps.disable(id, cause);
+    await deps.disable({ id, url }, cause);
   } catch (error) {
     return deps.fail(error);
   }

@@ -3,8 +3,9 @@ import type { Logger } from 'pino';
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 import type { Slots } from '../lib/async/slots.js';
 import { ticks } from '../lib/world.js';
-import type { EndpointDocument } from '../projections/webhookEndpoints.js';
+import type { EndpointDocument, WebhookDocument } from '../projections/webhookEndpoints.js';
 import { type Lease, NotOursError } from '../runtime/coordination/index.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { AttemptDeps } from './attempt.js';
 import { type Backlog, openBacklog } from './backlog.js';
 import { type Progress, progressRecord } from './progress.js';
@@ -29,6 +30,7 @@ export interface LineDeps extends AttemptDeps, ReadingDeps {
   /** Slots for attempts; `aside` is for endpoints that fail or are slow, so that they take no slots from others. */
   readonly slots: { readonly main: Slots; readonly aside: Slots };
   readonly feed: ReadingDeps['feed'];
+  readonly endpoints: Pick<ReadModel<WebhookDocument>, 'get' | 'reached'>;
   readonly schedule: RetrySchedule;
   /** Shared by all endpoints. */
   readonly reach: Reach;
@@ -37,8 +39,14 @@ export interface LineDeps extends AttemptDeps, ReadingDeps {
   readonly finishMs: number;
   /** Milliseconds without any start or end of work, after which an endpoint with something due counts as stalled. */
   readonly stalledMs: number;
-  /** Appends the event that disables the endpoint. @throws UnavailableError */
-  readonly disable: (endpointId: string, cause: Exclude<DisabledBy, 'owner'>) => Promise<void>;
+  /**
+   * Appends the event that disables the endpoint.
+   * @throws UnavailableError, also where it has another URL by now
+   */
+  readonly disable: (
+    endpoint: { readonly id: string; readonly url: string },
+    cause: Exclude<DisabledBy, 'owner'>,
+  ) => Promise<void>;
   readonly tally: Pick<DeliveryTally, 'count' | 'countDisabled'>;
   readonly logger: Logger;
   /** The lease, checked before each attempt and each write; the session ends with it. */

@@ -5,6 +5,7 @@ import type { FeedDocument } from '../projections/feed/feed.js';
 import { feedPage, type PlacedEntry, viewerOf } from '../projections/feed/feedPage.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
+import type { Position } from '../ports/eventStore.js';
 import type { Waiting } from './backlog.js';
 import { listAbandoned } from './abandoned.js';
 import { waitingEntry } from './message.js';
@@ -66,6 +67,8 @@ async function readAbandoned(records: Records, endpointId: string, since: string
 }
 
 interface NewReading extends Reading {
+  /** Position up to which the feed has been read. */
+  readonly cursor: Position;
   readonly more: boolean;
   /** See `FeedPage.sources`. */
   readonly sources: readonly string[];
@@ -83,7 +86,13 @@ export async function readNew(
     ...typesOf(endpoint),
   });
   const cursor = through ?? after;
-  return { items: waiting(entries), change: (now) => ({ ...now, cursor }), more: more && cursor > after, sources };
+  return {
+    items: waiting(entries),
+    change: (now) => ({ ...now, cursor }),
+    cursor,
+    more: more && cursor > after,
+    sources,
+  };
 }
 
 const waiting = (entries: readonly PlacedEntry[]): Waiting[] =>

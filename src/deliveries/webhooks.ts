@@ -63,9 +63,9 @@ export function startWebhooks({
     sender,
     signingSecrets: ({ secrets }, at) => signingSecrets(subjects, secrets, at),
     isOwnerActive: async (owner) => isOwnerActive(models, owner),
-    async disable(id, cause) {
+    async disable(endpoint, cause) {
       const commandId = randomUUID();
-      await disableFailingEndpoint({ events }, id, cause, {
+      await disableFailingEndpoint({ events }, endpoint, cause, {
         commandId,
         correlationId: commandId,
         by: { user: DELIVERY_USER },

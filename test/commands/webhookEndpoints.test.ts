@@ -95,7 +95,7 @@ test('each command appends its event once', async () => {
     const rotated = await rotateOwnSecret(deps, await endpoint('rotate'), context('rotate'), 60);
     const ping = { type: 'WebhookPingRequested', data: {} } as const;
     const pinged = await requestOwnDelivery(deps, await endpoint('ping'), ping, context('ping'));
-    const disabled = await disableFailingEndpoint(deps, 'e', 'gone', context('disable'));
+    const disabled = await disableFailingEndpoint(deps, { id: 'e', url: SETTINGS.url }, 'gone', context('disable'));
     assert.deepEqual(
       [changed, rotated, pinged, disabled].map((one) => one.replayed),
       Array(4).fill(replayed),
@@ -116,7 +116,7 @@ test('each command appends its event once', async () => {
 test('decides on what was read, and again on what another command has done since', async () => {
   const deps = await installation();
   const stale = await openEndpoint(deps, 'e', context('x'));
-  await disableFailingEndpoint(deps, 'e', 'failures', context('disable'));
+  await disableFailingEndpoint(deps, { id: 'e', url: SETTINGS.url }, 'failures', context('disable'));
   const ping = { type: 'WebhookPingRequested', data: {} } as const;
   await assert.rejects(requestOwnDelivery(deps, stale, ping, context('ping')), refusal('webhook_endpoint_disabled'));
   await deleteOwnEndpoint(deps, stale, context('delete'));

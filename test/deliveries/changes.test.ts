@@ -3,6 +3,7 @@
  * (docs/api/webhooks.md#webhook-deliveries).
  */
 import assert from 'node:assert/strict';
+import type { Deliveries } from '../../src/deliveries/deliveries.js';
 import { type Progress, progressRecord } from '../../src/deliveries/progress.js';
 import { deferred } from '../../src/lib/async/deferred.js';
 import type { FeedEvent } from '../../src/projections/feed/feedEvent.js';
@@ -74,6 +75,56 @@ test('sends a type from when it is added on', async ({ hooks }) => {
   await until(() => receiver.received.length === 2);
   assert.deepEqual(typesOf(receiver.received), ['gift.redeemed', 'gift.blocked']);
 });
+
+test('sends the events of an added type that follow the change on the log, though deliveries hear of it later', async ({
+  hooks,
+}) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url, { types: ['gift.redeemed'] });
+  const { process, hear } = late(hooks);
+  await until(() => process.status().endpoints.length === 1);
+  await hooks.change(endpoint, { types: ['gift.blocked', 'gift.redeemed'] });
+  const gift = await hooks.gift(endpoint.client);
+  await hooks.happen(gift, 1);
+  await hooks.redeem(gift, 'm1');
+  await until(() => typesOf(receiver.received).includes('gift.redeemed'), 'a later event');
+  hear();
+  assert.deepEqual(typesOf(receiver.received), ['gift.blocked', 'gift.redeemed']);
+});
+
+test('disables no endpoint for the answer of a url that was changed, though deliveries hear of it later', async ({
+  hooks,
+}) => {
+  const changed = deferred<void>();
+  const receiver = await hooks.receiver(({ path }, response) => {
+    if (path === '/new') response.end();
+    else void changed.promise.then(() => response.writeHead(410).end());
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  const { process, hear } = late(hooks);
+  await until(() => process.status().endpoints.length === 1);
+  await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length === 2, 'the attempts in progress');
+  await hooks.change(endpoint, { url: receiver.url.replace('/hook', '/new') });
+  changed.resolve();
+  hear();
+  await until(() => receiver.received.filter(({ path }) => path === '/new').length === 2, 'both at the new url');
+  assert.ok(!(await hooks.types(endpoint)).includes('WebhookEndpointDisabled'));
+});
+
+/** A process whose deliveries hear of no event of an endpoint before `hear`. */
+function late(hooks: Hooks): { readonly process: Deliveries; readonly hear: () => void } {
+  const { promise, resolve } = deferred<void>();
+  const { events } = hooks;
+  const follow: typeof events.follow = async function* (...request) {
+    await promise;
+    yield* events.follow(...request);
+  };
+  return {
+    process: hooks.process({ events: Object.assign(Object.create(events) as typeof events, { follow }) }),
+    hear: resolve,
+  };
+}
 
 test('takes a malformed Retry-After for none', async ({ hooks }) => {
   const receiver = await hooks.receiver((_, response) => {

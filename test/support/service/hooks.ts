@@ -169,7 +169,7 @@ export async function openHooks(): Promise<Hooks> {
     signingSecrets: ({ secrets }, at) => signingSecrets(subjects, secrets, at),
     isOwnerActive: async () => true,
     areBuilt: async () => true,
-    disable: async (id, cause) => void (await disableFailingEndpoint({ events }, id, cause, context())),
+    disable: async (endpoint, cause) => void (await disableFailingEndpoint({ events }, endpoint, cause, context())),
   };
 
   return {
