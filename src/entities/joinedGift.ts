@@ -9,6 +9,7 @@ import { giftIn } from '../projections/fromStreams.js';
 import type { GiftDocument } from '../projections/gifts.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { TransactionDocument } from '../projections/transactions.js';
+import { documentsListed } from './documentsListed.js';
 
 export interface JoinedGift {
   readonly id: string;
@@ -39,33 +40,48 @@ export async function findGift(models: GiftModels, id: string, since?: Position)
 }
 
 /**
- * Gifts of any purchases, in the order of `ids`; `undefined` for an id that the read models do not know.
+ * Gifts of any purchases, in the order of `ids`, for a list; `undefined` for an id that the read models do not know, null
+ * where a document is out of service.
  * @throws UnavailableError
  */
-export async function findGifts(models: GiftModels, ids: readonly string[]): Promise<(JoinedGift | undefined)[]> {
-  const gifts = await models.gifts.getMany(ids);
+export async function findGifts(
+  models: GiftModels,
+  ids: readonly string[],
+): Promise<(JoinedGift | null | undefined)[]> {
+  const gifts = await documentsListed(models.gifts, ids);
   const [transactions, phones] = await Promise.all([
-    byId(models.transactions, '', (gift) => gift?.transaction_id, gifts),
-    byId(models.accounts, 'phone-', (gift) => gift?.receiver.phone_id, gifts),
+    byId(
+      async (named) => documentsListed(models.transactions, named),
+      '',
+      (gift) => gift?.transaction_id,
+      gifts,
+    ),
+    byId(
+      async (named) => documentsListed(models.accounts, named),
+      'phone-',
+      (gift) => gift?.receiver.phone_id,
+      gifts,
+    ),
   ]);
   return ids.map((id, index) => {
     const gift = gifts[index];
     const transaction = transactions.get(gift?.transaction_id ?? '');
-    if (gift === undefined || transaction === undefined) return undefined;
-    return joinedGift(id, gift, transaction, phones.get(gift.receiver.phone_id ?? ''));
+    const phone = phones.get(gift?.receiver.phone_id ?? '');
+    if (gift === null || transaction === null || phone === null) return null;
+    return gift === undefined || transaction === undefined ? undefined : joinedGift(id, gift, transaction, phone);
   });
 }
 
 /** Documents to which gifts refer, each read once, by the id in the gift. */
-async function byId<B extends object>(
-  model: ReadModel<B>,
+async function byId<D>(
+  read: (ids: readonly string[]) => Promise<readonly D[]>,
   prefix: string,
-  named: (gift: GiftDocument | undefined) => string | undefined,
-  gifts: readonly (GiftDocument | undefined)[],
-): Promise<ReadonlyMap<string, B | undefined>> {
+  named: (gift: GiftDocument | null | undefined) => string | undefined,
+  gifts: readonly (GiftDocument | null | undefined)[],
+): Promise<ReadonlyMap<string, D>> {
   const ids = [...new Set(gifts.flatMap((gift) => named(gift) ?? []))];
-  const documents = await model.getMany(ids.map((id) => prefix + id));
-  return new Map(ids.map((id, index) => [id, documents[index]]));
+  const documents = await read(ids.map((id) => prefix + id));
+  return new Map(ids.map((id, index) => [id, documents[index] as D]));
 }
 
 /** `phone`: the account document of the receiver's phone number. */
@@ -102,7 +118,7 @@ export async function joinGifts(
   gifts: readonly { readonly id: string; readonly gift: GiftDocument }[],
 ): Promise<JoinedGift[]> {
   const phones = await byId(
-    models.accounts,
+    async (ids) => models.accounts.getMany(ids),
     'phone-',
     (gift) => gift?.receiver.phone_id,
     gifts.map(({ gift }) => gift),

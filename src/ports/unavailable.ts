@@ -18,3 +18,6 @@ export class AlteredEventError extends UnavailableError {
     super(message, { cause, publicReason: 'what its disk gives is damaged' });
   }
 }
+
+/** A document is quarantined, or what is stored of it is damaged. */
+export class OutOfServiceError extends UnavailableError {}

@@ -3,6 +3,7 @@ import { accountStream } from '../../domain/account.js';
 import { ID_PATTERN } from '../../import/schemas.js';
 import type { Condition } from '../../ports/readStore.js';
 import { methodsOf, namedIn } from '../../projections/byUser.js';
+import { documentsListed } from '../../entities/documentsListed.js';
 import type { PaymentMethodDocument } from '../../projections/accounts.js';
 import { userOf } from '../pipeline/commandContext.js';
 import { faultOf } from '../pipeline/errors.js';
@@ -44,7 +45,10 @@ async function usableBy(
   let range: Condition = after === undefined ? { prefix } : { gt: prefix + after, lt: end };
   for (;;) {
     const found = await byUser.find({ where: { id: range }, sort: [['id', 1]], limit: limit + 1 });
-    const methods = await accounts.getMany(found.map(({ id }) => accountStream('paymentMethod', namedIn(id))));
+    const methods = await documentsListed(
+      accounts,
+      found.map(({ id }) => accountStream('paymentMethod', namedIn(id))),
+    );
     for (const method of methods) {
       if (method?.entry !== 'paymentMethod' || !method.active || !method.users.includes(userId)) continue;
       if (data.length === limit) return { data, next: data.at(-1)?.reference ?? null };

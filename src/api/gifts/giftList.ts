@@ -28,6 +28,7 @@ import { TIME_KEY_LENGTH, timeKey } from '../../projections/timeKey.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Condition } from '../../ports/readStore.js';
+import { documentsListed } from '../../entities/documentsListed.js';
 import { findGifts, type GiftModels, type JoinedGift } from '../../entities/joinedGift.js';
 
 export function giftListRoutes(deps: GiftRouteDeps): Route[] {
@@ -114,10 +115,10 @@ async function ownGifts(
       deps,
       cursors.map(({ id }) => id),
     );
-    const listed = cursors.map((cursor, index) => {
+    const listed = cursors.flatMap((cursor, index) => {
       const gift = gifts[index];
       if (gift === undefined) throw new UnavailableError('the read model does not know all gifts yet');
-      return { cursor, gift, time: timeOf(gift, userId, as) };
+      return gift === null ? [] : [{ cursor, gift, time: timeOf(gift, userId, as) }];
     });
     const unindexed = await unindexedAmong(deps, listed);
     for (const { cursor, gift, time } of listed) {
@@ -239,13 +240,17 @@ function sentSource({ byUser, transactions }: OwnGiftDeps, userId: string): Sour
       const last = bought.at(-1);
       if (last === undefined) break;
       end = `${prefix}${last.time}/`;
-      const documents = await transactions.getMany(bought.map(({ id }) => id));
+      const documents = await documentsListed(
+        transactions,
+        bought.map(({ id }) => id),
+      );
       let reading = '';
       for (const [index, { time }] of bought.entries()) {
         if (cursors.length >= count && time !== reading) break;
         reading = time;
         const transaction = documents[index];
         if (transaction === undefined) throw new UnavailableError('the read model does not know all purchases yet');
+        if (transaction === null) continue;
         const gifts = giftIdsOf(transaction)
           .map((id): Cursor => ({ time, id }))
           .filter((cursor) => after === undefined || latestFirst(after, cursor) < 0);

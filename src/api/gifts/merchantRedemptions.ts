@@ -7,6 +7,7 @@ import { redemptionEntity } from '../../entities/gifts.js';
 import type { Position, Recorded, RecordedEvent } from '../../ports/eventStore.js';
 import type { AccountDocument, UserDocument } from '../../projections/accounts.js';
 import { entryId, type FeedDocument, type FeedEntry, positionOfEntry } from '../../projections/feed/feed.js';
+import { documentsListed } from '../../entities/documentsListed.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
@@ -176,14 +177,17 @@ function redeemedIn(history: readonly RecordedEvent[] = [], redemptionId: string
 
 /** Ids of the users that work for the merchant: a customer who redeemed is not named to it. */
 async function usersOf(
-  accounts: Pick<ReadModel<AccountDocument>, 'getMany'>,
+  accounts: Pick<ReadModel<AccountDocument>, 'get' | 'getMany'>,
   merchantId: string | null,
   ids: readonly (string | undefined)[],
 ): Promise<ReadonlySet<string>> {
   const known = [...new Set(ids.filter((id) => id !== undefined))];
-  const users = await accounts.getMany(known.map((id) => accountStream('user', id)));
+  const users = await documentsListed(
+    accounts,
+    known.map((id) => accountStream('user', id)),
+  );
   return new Set(known.filter((_, index) => isUserOf(users[index], merchantId)));
 }
 
-const isUserOf = (account: AccountDocument | undefined, merchantId: string | null): boolean =>
+const isUserOf = (account: AccountDocument | null | undefined, merchantId: string | null): boolean =>
   account?.entry === 'user' && account.merchant_id === merchantId;

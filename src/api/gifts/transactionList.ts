@@ -1,8 +1,10 @@
 /** Route that lists the caller's purchases (docs/api/purchases.md#list-transactions). */
 import { boughtBy, orderedBy } from '../../projections/byUser.js';
+import type { RefundedMoney } from '../../domain/purchase/status.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { inSlices } from '../../lib/async/slices.js';
+import { documentsListed } from '../../entities/documentsListed.js';
 import type { Route } from '../pipeline/route.js';
 import {
   cursorBody,
@@ -30,6 +32,7 @@ const MAX_GIFTS = 10_000;
 interface Bought {
   readonly id: string;
   readonly transaction: TransactionDocument;
+  readonly refundedMoney: RefundedMoney | undefined;
 }
 
 type ListDeps = Pick<GiftRouteDeps, 'byUser' | 'transactions' | 'reversals'>;
@@ -42,21 +45,23 @@ async function boughtOn(deps: ListDeps, prefix: string, { limit, after }: Cursor
     limit: limit + 1,
   });
   const places = found.map(({ id }) => id.slice(prefix.length).split('/') as [time: string, id: string]);
-  const transactions = await deps.transactions.getMany(places.map(([, id]) => id));
-  const bought = places.map(([, id], index): Bought => {
-    const transaction = transactions[index];
-    if (transaction === undefined) throw new UnavailableError('the read model does not know all purchases yet');
-    return { id, transaction };
+  const ids = places.map(([, id]) => id);
+  const transactions = await documentsListed(deps.transactions, ids);
+  if (transactions.includes(undefined)) throw new UnavailableError('the read model does not know all purchases yet');
+  const { data, next } = firstOf(places, Math.min(limit, shownAtOnce(transactions)), (cursor) => cursor.join('.'));
+  const refunded = await documentsListed(deps.reversals, ids.slice(0, data.length));
+  const bought = data.flatMap(([, id], index): Bought[] => {
+    const [transaction, refundedMoney] = [transactions[index] ?? null, refunded[index]];
+    return transaction === null || refundedMoney === null ? [] : [{ id, transaction, refundedMoney }];
   });
-  const { data, next } = firstOf(places, Math.min(limit, shownAtOnce(bought)), (cursor) => cursor.join('.'));
-  return { data: bought.slice(0, data.length), next };
+  return { data: bought, next };
 }
 
 /** How many of these purchases one page can show. */
-function shownAtOnce(bought: readonly Bought[]): number {
+function shownAtOnce(transactions: readonly (TransactionDocument | null | undefined)[]): number {
   let gifts = 0;
-  const over = bought.findIndex(({ transaction }) => (gifts += transaction.count) > MAX_GIFTS);
-  return over < 0 ? bought.length : Math.max(1, over);
+  const over = transactions.findIndex((transaction) => (gifts += transaction?.count ?? 0) > MAX_GIFTS);
+  return over < 0 ? transactions.length : Math.max(1, over);
 }
 
 export function transactionListRoutes(deps: GiftRouteDeps): Route[] {
@@ -81,10 +86,9 @@ export function transactionListRoutes(deps: GiftRouteDeps): Route[] {
         const referenceId = call.query['reference_id'] as string | undefined;
         const list = referenceId === undefined ? boughtBy(id) : orderedBy(id, referenceId);
         const { data: bought, next } = await boughtOn(deps, list, cursorRequest(call.query));
-        const refundedMoney = await deps.reversals.getMany(bought.map(({ id }) => id));
         const data: object[] = [];
-        await inSlices(bought, ({ id, transaction }, index) => {
-          data.push(transactionEntity(id, transaction, refundedMoney[index]));
+        await inSlices(bought, ({ id, transaction, refundedMoney }) => {
+          data.push(transactionEntity(id, transaction, refundedMoney));
         });
         return { status: 200, body: cursorBody({ data, next }) };
       },

@@ -11,6 +11,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { boughtBy, namedIn, REASSIGNED } from '../../projections/byUser.js';
 import { type GiftDocument, numberHolds, userHolds } from '../../projections/gifts.js';
 import type { ReadModels } from '../../projections/index.js';
+import { documentsListed } from '../../entities/documentsListed.js';
 import { TIME_KEY_LENGTH, timeOfKey } from '../../projections/timeKey.js';
 import { foldedBy, type FoldedOptions, NO_BUILD } from '../readmodels/foldedBy.js';
 import { type GotGifts, type Identity, identityOf, isTheirs, type PeopleLog, readTraces } from './personTraces.js';
@@ -66,8 +67,9 @@ async function boughtGifts({ models }: PersonGiftDeps, { userId }: Identity): Pr
   const found: FoundGift[] = [];
   for (let start = 0; start < ids.length; start += AT_ONCE) {
     const some = ids.slice(start, start + AT_ONCE);
-    for (const [index, transaction] of (await models.transactions.getMany(some)).entries()) {
+    for (const [index, transaction] of (await documentsListed(models.transactions, some)).entries()) {
       if (transaction === undefined) throw new UnavailableError('the read model does not know all purchases yet');
+      if (transaction === null) continue;
       const { seed, count, created_at } = transaction;
       for (const gift of boughtIn(some[index] ?? '', seed, count, created_at)) found.push({ ...gift, as: 'buyer' });
     }

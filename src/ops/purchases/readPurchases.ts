@@ -8,7 +8,8 @@ import type { Condition } from '../../ports/readStore.js';
 import { boughtBy, namedIn, orderedBy } from '../../projections/byUser.js';
 import type { ReadModels } from '../../projections/index.js';
 import { reversalsProjection } from '../../projections/reversals.js';
-import { timeKey } from '../../projections/timeKey.js';
+import { documentsListed } from '../../entities/documentsListed.js';
+import { TIME_KEY_LENGTH, timeKey, timeOfKey } from '../../projections/timeKey.js';
 import { type TransactionDocument, transactionsProjection } from '../../projections/transactions.js';
 import { foldedBy, type FoldedOptions, NO_BUILD } from '../readmodels/foldedBy.js';
 import { matches, type PurchaseFilter } from './purchaseFilter.js';
@@ -169,7 +170,12 @@ function byTime(
           count - found.length,
         )),
       );
-    return scannedIn(reversals, found, filter, unfolded);
+    return scannedIn(
+      reversals,
+      found.map(({ id, body }) => ({ id, at: body.created_at, body })),
+      filter,
+      unfolded,
+    );
   };
 }
 
@@ -187,36 +193,47 @@ function byBuyer(
   return async (after, count) => {
     const next = after === undefined ? end : `${prefix}${timeKey(after.at)}/${after.id}`;
     const where = { id: { gte: first, lt: next < end ? next : end } };
-    const ids = (await byUser.find({ where, sort: [['id', -1]], limit: count })).map(({ id }) => namedIn(id));
-    const bodies = await transactions.getMany(ids);
-    const found = ids.map((id, index) => {
+    const places = (await byUser.find({ where, sort: [['id', -1]], limit: count })).map(({ id }) => ({
+      id: namedIn(id),
+      at: timeOfKey(id.slice(prefix.length, prefix.length + TIME_KEY_LENGTH)),
+    }));
+    const bodies = await documentsListed(
+      transactions,
+      places.map(({ id }) => id),
+    );
+    const found = places.map((place, index) => {
       const body = bodies[index];
       if (body === undefined) throw new UnavailableError('the read model does not know all purchases yet');
-      return { id, body };
+      return { ...place, body };
     });
     return scannedIn(reversals, found, filter, unfolded);
   };
 }
 
-/** Which purchases match; of those that have changed since, the status is left to their streams. */
+/**
+ * Which purchases match; the status is left to their streams where it has changed since, or its refunds are out of
+ * service.
+ * @param found `body`: null for a purchase that is out of service
+ */
 async function scannedIn(
   reversals: PurchaseDeps['models']['reversals'],
-  found: readonly { readonly id: string; readonly body: TransactionDocument }[],
+  found: readonly (Place & { readonly body: TransactionDocument | null })[],
   filter: PurchaseFilter,
   { changed }: Unfolded,
 ): Promise<readonly Scanned[]> {
   const { status } = filter;
-  const scanned = found.map(({ id, body }) => ({
-    id,
-    at: body.created_at,
-    matches: matches(body, body.created_at, filter),
-  }));
-  if (status === undefined) return scanned;
-  const refunded = await reversals.getMany(scanned.map(({ id }) => id));
-  return scanned.map((one, index) => {
-    const body = found[index]?.body;
-    const mayBe = changed.has(one.id) || (body !== undefined && transactionStatus(body, refunded[index]) === status);
-    return { ...one, matches: one.matches && mayBe };
+  const refunded =
+    status === undefined
+      ? []
+      : await documentsListed(
+          reversals,
+          found.map(({ id }) => id),
+        );
+  return found.map(({ id, at, body }, index) => {
+    const money = refunded[index];
+    const mayBe = (one: TransactionDocument): boolean =>
+      status === undefined || changed.has(id) || money === null || transactionStatus(one, money) === status;
+    return { id, at, matches: body !== null && matches(body, at, filter) && mayBe(body) };
   });
 }
 

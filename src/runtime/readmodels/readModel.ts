@@ -2,7 +2,7 @@ import { ticks } from '../../lib/world.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { Body, CollectionSpec, IndexSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { positionFault, type ReachedLog } from '../../ports/storedPosition.js';
-import { UnavailableError } from '../../ports/unavailable.js';
+import { OutOfServiceError, UnavailableError } from '../../ports/unavailable.js';
 import { sameVersion } from './buildNumbers.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { editionOf } from './edition.js';
@@ -250,7 +250,7 @@ function isShown<B extends Body>({ damaged }: Known<B>, looked: CollectionSpec, 
 function bodyOf<B extends Body>(model: Known<B>, looked: CollectionSpec, document: StoredDocument<B>): B {
   const { id, body } = document;
   if (!isShown(model, looked, document))
-    throw new UnavailableError(
+    throw new OutOfServiceError(
       `${model.projection.name}: document ${id} is out of service: ${isUnreadable(body) ? body.$unreadable : 'it is quarantined'}`,
     );
   return body;
