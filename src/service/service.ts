@@ -25,6 +25,10 @@ import { STOP_MS, type StopSignal } from './stopping.js';
 export async function serve(started: (stop: (signal: StopSignal) => void) => void): Promise<void> {
   const config = settings();
   const member = memberOf(process.env);
+  if (member !== undefined && member.version !== VERSION)
+    refuse(
+      `this is release ${VERSION}, the processes beside it are of release ${member.version}: restart the service, whose release folder was replaced`,
+    );
   const logger = createLogger({ level: config.logLevel, processNumber: member?.number });
   const open = resources();
   const stopping = new AbortController();
@@ -115,9 +119,13 @@ function settings(): Config {
     return loadConfig(process.env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    explain(error.message);
-    process.exit(1);
+    refuse(error.message);
   }
+}
+
+function refuse(text: string): never {
+  explain(text);
+  process.exit(1);
 }
 
 /** Writes to standard error. If that is closed, the process must end nevertheless. */

@@ -34,7 +34,7 @@ type Health = Awaited<ReturnType<Readiness>>;
 export function memberOf(env: Readonly<Record<string, string | undefined>>): Member | undefined {
   const place = cluster.isWorker ? env[PLACE] : undefined;
   if (place === undefined) return undefined;
-  const { number, late } = JSON.parse(place) as Place;
+  const { number, version, late } = JSON.parse(place) as Place;
   const pending = inFlight<(answers: unknown) => void>();
   const own: Partial<Record<Shown, () => Promise<unknown>>> = {};
   let commit: CommitGroup | undefined;
@@ -61,6 +61,7 @@ export function memberOf(env: Readonly<Record<string, string | undefined>>): Mem
 
   return {
     number,
+    version,
     late,
     serving: (addresses) => send({ kind: 'serving', addresses }),
     readiness(ofThis) {

@@ -48,6 +48,8 @@ export const PLACE = 'GIFT_COMMERCE_PROCESS';
 
 export interface Place {
   readonly number: number;
+  /** Release of the supervisor. The release folder may have been replaced since it was loaded. */
+  readonly version: string;
   /** Whether other processes serve already, so that connections are accepted only once this one does, too. */
   readonly late: boolean;
 }

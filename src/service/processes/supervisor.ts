@@ -11,6 +11,7 @@ import { ExponentialBackoff, noJitterGenerator } from 'cockatiel';
 import type { Logger } from 'pino';
 import { deferred } from '../../lib/async/deferred.js';
 import { within } from '../../lib/async/within.js';
+import { VERSION } from '../../lib/version.js';
 import { after, endTimer, ticks, type Timer } from '../../lib/world.js';
 import type { Config } from '../config.js';
 import { STOP_MS, type StopSignal } from '../stopping.js';
@@ -126,7 +127,8 @@ async function freePort(host: string): Promise<number> {
 }
 
 function start(fleet: Fleet, slot: Slot): void {
-  const place: Place = { number: slot.number, late: fleet.slots.some(({ state }) => state === 'serving') };
+  const late = fleet.slots.some(({ state }) => state === 'serving');
+  const place: Place = { number: slot.number, version: VERSION, late };
   slot.state = 'starting';
   let worker: Worker;
   try {

@@ -4,13 +4,14 @@ import { randomUUID } from 'node:crypto';
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { suite } from 'uvu';
 import { EMBEDDED } from '../../support/engines/engines.js';
 import { freePort } from '../../support/engines/serverProcess.js';
 import { eventually, FOR_EVER_MS } from '../../support/assertions/until.js';
 import { buy } from '../../support/service/giftFlow.js';
 import { runs } from '../../support/service/mainProcess.js';
+import { releaseFolder } from '../../support/service/releaseFolder.js';
 import { type RawReply, sendRaw } from '../../support/service/rawHttp.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
 import {
@@ -57,9 +58,9 @@ interface Running extends ServiceProcess {
 async function start(
   context: Context,
   settings: Readonly<Record<string, string>> = {},
-  node?: string,
+  { main, node }: { readonly main?: string; readonly node?: string } = {},
 ): Promise<Running> {
-  const started = await startProcess({ ...context.settings, ...settings }, undefined, node);
+  const started = await startProcess({ ...context.settings, ...settings }, main, node);
   const { url = '', child } = started;
   const running = { ...started, url, workers: () => childrenOf(child.pid!) };
   context.running = running;
@@ -137,7 +138,7 @@ test('goes on and loses no acknowledged redemption when a process is killed, and
 test('starts a process again once the system can start processes again', async (context) => {
   const node = join(context.dir, 'node');
   copyFileSync(process.execPath, node);
-  const { url, workers, child, lines, end } = await start(context, {}, node);
+  const { url, workers, child, lines, end } = await start(context, {}, { node });
   // As while a package manager replaces Node, or where the limit of processes is reached.
   renameSync(node, `${node}.away`);
   process.kill(workers()[0]!, 'SIGKILL');
@@ -147,6 +148,21 @@ test('starts a process again once the system can start processes again', async (
   await eventually(async () => (await partsOf(url))['processes']?.detail === '2 of 2 serve');
   await end('SIGTERM');
   assert.deepEqual([child.exitCode, child.signalCode], [0, null], lines.join('\n'));
+});
+
+test('starts no process of another release in the place of one that died', async (context) => {
+  const { main, remove } = releaseFolder();
+  try {
+    const { url, workers, lines } = await start(context, {}, { main });
+    // As while a deployment has put the next release in place, and has not restarted the service yet.
+    const file = join(dirname(main), '..', '..', 'package.json');
+    writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), version: '99.0.0' }));
+    process.kill(workers()[0]!, 'SIGKILL');
+    await eventually(() => lines.some((line) => line.startsWith('this is release 99.0.0, ')));
+    assert.match((await partsOf(url))['processes']?.detail ?? '', /^1 of 2 serve, process \d has died/);
+  } finally {
+    remove();
+  }
 });
 
 test('shows all processes on one page of metrics and in one readiness, whichever answers', async (context) => {
