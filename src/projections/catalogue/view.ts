@@ -27,7 +27,7 @@ export interface PolledCatalogueView extends CatalogueView {
 
 interface CatalogueViewOptions {
   readonly model: ReadModel<CatalogueDocument>;
-  readonly events: Pick<EventStore, 'readAll'>;
+  readonly events: Pick<EventStore, 'read' | 'readAll'>;
   /** Milliseconds between two reads; default 200. */
   readonly pollMs?: number;
   readonly followers: Pick<Followers, 'start'>;
@@ -44,6 +44,8 @@ const BEFORE_ALL = '';
 /** The catalogue in memory, and what of the read model and of the log it holds. */
 interface View extends Pick<CatalogueViewOptions, 'model' | 'events'> {
   state: CatalogueState;
+  /** Streams of entries whose documents are out of service. */
+  broken: readonly string[];
   /** Edition of the read model that the documents in `state` come from. */
   edition: string | undefined;
   present: Catalogue | undefined;
@@ -72,6 +74,7 @@ export function openCatalogueView({
     model,
     events,
     state: catalogueState(),
+    broken: [],
     edition: undefined,
     present: undefined,
     settled: undefined,
@@ -149,10 +152,11 @@ async function load(view: View): Promise<void> {
   const { model } = view;
   const state = catalogueState();
   const edition = model.edition();
+  view.broken = await model.outOfService();
   const [last] = await model.find({ where: { changed: { gt: BEFORE_ALL } }, sort: [['changed', -1]], limit: 1 });
   const latest = last?.body.changed;
   const whole = latest !== undefined && (await model.reached(latest, 0));
-  await state.apply(await readAfter(model, 'added', undefined));
+  await state.apply([...(await readAfter(model, 'added', undefined)), ...(await brokenEntries(view))]);
   view.state = state;
   view.present = state.catalogue();
   view.edition = edition;
@@ -165,9 +169,27 @@ async function update(view: View): Promise<void> {
   const { model, latest, settled } = view;
   const reached = latest !== undefined && latest !== settled && (await model.reached(latest, 0));
   const documents = await readAfter(model, 'changed', settled);
-  view.present = (await view.state.apply(documents)) ?? view.present;
+  view.present = (await view.state.apply([...documents, ...(await brokenEntries(view))])) ?? view.present;
   view.latest = documents.at(-1)?.changed ?? latest;
   if (reached) view.settled = latest;
+}
+
+/**
+ * Entries whose documents are out of service, from their streams: without them, tills would be refused the gifts of a
+ * brand. An entry stays as it was before an event that can't be folded.
+ */
+async function brokenEntries({ broken, events }: View): Promise<CatalogueDocument[]> {
+  const documents: CatalogueDocument[] = [];
+  for (const stream of broken) {
+    let document: CatalogueDocument | undefined;
+    try {
+      for (const event of await events.read(stream)) document = catalogueProjection.evolve(document, event, stream, 0);
+    } catch (error) {
+      if (error instanceof UnavailableError) throw error;
+    }
+    if (document !== undefined) documents.push(document);
+  }
+  return documents;
 }
 
 /** @throws UnavailableError where an event can't be folded: the projector takes its document out of service */

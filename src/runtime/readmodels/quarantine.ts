@@ -4,6 +4,7 @@
  */
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Body, Records, StoredDocument, UnreadableBody } from '../../ports/readStore.js';
+import { raiseEdition } from './edition.js';
 import { checkpointName, type Projection } from './projection.js';
 
 export interface Quarantined {
@@ -62,6 +63,7 @@ export async function recordQuarantine(
   quarantined: Quarantined,
 ): Promise<void> {
   await records.put(prefix(projection) + (quarantined.documentId ?? `event/${quarantined.eventId}`), quarantined);
+  await raiseEdition({ records }, projection.name);
 }
 
 interface DamagedDocuments {

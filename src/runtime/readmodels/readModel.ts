@@ -6,7 +6,7 @@ import { OutOfServiceError, UnavailableError } from '../../ports/unavailable.js'
 import { sameVersion } from './buildNumbers.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { editionOf } from './edition.js';
-import { damagedDocuments, isOutOfService, isUnreadable } from './quarantine.js';
+import { damagedDocuments, isOutOfService, isUnreadable, listQuarantined } from './quarantine.js';
 import { LRUCache } from 'lru-cache';
 import { atMost } from '../../lib/lruOptions.js';
 
@@ -27,9 +27,11 @@ export interface ReadModel<B extends Body> {
    * @throws UnavailableError also before any build has caught up, and while one is in use whose fold had no such index
    */
   find(query: Query): Promise<{ readonly id: string; readonly body: B }[]>;
+  /** Ids of the documents that are known to be out of service. */
+  outOfService(): Promise<string[]>;
   /**
    * Changes within a second when documents may have changed without an event: another build is in use, or some were
-   * repaired. Documents kept in memory are stale then.
+   * repaired or taken out of service. Documents kept in memory are stale then.
    */
   edition(): string;
   /**
@@ -136,6 +138,10 @@ export function openReadModel<B extends Body>(
     get,
     getMany,
     find: async (query) => find(model, query),
+    async outOfService() {
+      const found = await listQuarantined(store.records, await completeCollection(model));
+      return found.flatMap(({ documentId }) => documentId ?? []);
+    },
     edition: () => model.edition,
     folded: async () => store.checkpoint(checkpointName(await completeCollection(model))),
     async reached(position, timeoutMs, patient) {

@@ -112,6 +112,7 @@ function memoryAccounts(): MemoryAccounts {
       return Promise.all(ids.map(async (id) => accounts.get(id)));
     },
     find: async () => [],
+    outOfService: async () => [],
     edition: () => '1/0',
     reached: async () => true,
     folded: async () => undefined,

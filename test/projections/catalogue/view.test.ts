@@ -75,7 +75,9 @@ interface FakeModel {
   readonly model: ReadModel<CatalogueDocument>;
   /** The log, with events that the model need not have. */
   readonly logged: RecordedEvent[];
-  readonly events: Pick<EventStore, 'readAll'>;
+  readonly events: Pick<EventStore, 'read' | 'readAll'>;
+  /** Streams whose documents are out of service. */
+  readonly broken: string[];
 }
 
 function fakeModel(): FakeModel {
@@ -83,7 +85,9 @@ function fakeModel(): FakeModel {
   const logged: RecordedEvent[] = [];
   const self: FakeModel = {
     logged,
+    broken: [],
     events: {
+      read: async (stream) => logged.filter((event) => event.stream === stream),
       async *readAll(after = '') {
         const events = logged.filter((event) => event.position > after);
         const last = events.at(-1);
@@ -109,6 +113,7 @@ function fakeModel(): FakeModel {
           .toSorted(([, left], [, right]) => (left[field] < right[field] ? -direction : direction));
         return found.slice(0, limit).map(([id, body]) => ({ id, body }));
       },
+      outOfService: async () => self.broken,
       edition: () => self.edition,
       reached: async (at: string) => at <= position(self.written),
       folded: async () => (self.written === 0 ? undefined : position(self.written)),
@@ -179,6 +184,26 @@ test('an entry that can’t be folded leaves refusals open', async () => {
   fake.logged.push(changedEvent('product-p1', 'ProductChanged', 1, { active: false }));
   const view = open(fake);
   assert.instance(await failureOf(view.readOn()), UnavailableError);
+});
+
+test('an entry whose document is out of service is read from its stream, as far as that can be folded', async () => {
+  const fake = fakeModel();
+  fake.put(document('product', product('p1'), 1));
+  fake.logged.push(changedEvent('product-p1', 'ProductAdded', 1, product('p1')));
+  fake.written = 1;
+  const view = open(fake);
+  await view.refresh();
+  fake.documents.delete('product-p1');
+  fake.logged.push(changedEvent('product-p1', 'ProductRetired', 2, { reason: 'pruned' }));
+  fake.logged.push(changedEvent('product-p2', 'ProductChanged', 3, { active: true }));
+  fake.broken.push('product-p1', 'product-p2');
+  fake.edition = '1/1';
+  await view.refresh();
+  assert.ok(view.current().retired('product', 'p1'), 'nobody buys it any more');
+  assert.equal([...view.current().products.keys()], ['p1']);
+  fake.logged.push(changedEvent('product-p1', 'ProductAdded', 4, product('p1', { sale_price: 7 })));
+  await view.refresh();
+  assert.is(view.current().products.get('p1')?.sale_price, 7, 'no edition tells of later events');
 });
 
 test('the catalogue is unavailable until it has been read, be it empty', async () => {

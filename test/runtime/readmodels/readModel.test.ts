@@ -111,6 +111,9 @@ test(
         told,
       ]);
     const [byId = '', ofMany = ''] = names;
+    const model = openReadModel<Thing>(store, things);
+    assert.equal(await model.outOfService(), []);
+    const edition = model.edition();
     await unavailable(openReadModel<Thing>(store, things).get(byId));
     await until(async () => (await listed()).length === 1, 'the first');
     assert.equal(await listed(), [[byId, at(1), cause]]);
@@ -118,6 +121,8 @@ test(
     await until(async () => (await listed()).length === 2, 'the second');
     assert.equal(await openReadModel<Thing>(store, things).find({ limit: 5 }), []);
     await until(async () => (await listed()).length === 4, 'all');
+    assert.equal(await model.outOfService(), [...names, 'never read'].sort());
+    await until(async () => (await model.folded(), model.edition() !== edition), 'others to look again');
   }),
 );
 

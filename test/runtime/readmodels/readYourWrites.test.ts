@@ -53,6 +53,7 @@ function behind() {
       return ids.map(one);
     },
     find: async () => [],
+    outOfService: async () => [],
     edition: () => state.edition,
     folded: async () => undefined,
     async reached(position, timeoutMs) {
