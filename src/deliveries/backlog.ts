@@ -27,8 +27,8 @@ export interface Waiting {
 
 export interface Backlog {
   readonly size: number;
-  /** Number of waiting events without an attempt. */
-  readonly untried: number;
+  /** Number of waiting events without an attempt, except those that wait behind a failed one of their key. */
+  readonly ready: number;
   /**
    * Adds an event. One that waits already, or is requested, is due now along with the earlier ones of its key. Its next
    * attempt does not count against its schedule.
@@ -88,9 +88,9 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
     get size() {
       return size;
     },
-    get untried() {
+    get ready() {
       let count = 0;
-      for (const line of byKey.values()) for (const { tries } of line) if (tries === 0) count += 1;
+      for (const line of byKey.values()) if (line[0]?.tries === 0) count += line.length;
       return count;
     },
     add,

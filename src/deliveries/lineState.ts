@@ -20,7 +20,7 @@ import { UnavailableError } from '../ports/unavailable.js';
 
 /** Number of waiting events at which nothing more is read, by whether the endpoint works or fails. */
 const MOST_WAITING = { working: 1_000, failing: 100 };
-/** Number of untried events at which nothing more is read. */
+/** Number of events that are ready to be sent at which nothing more is read. */
 const READY = 100;
 /** Least milliseconds between two writes of the progress, and the milliseconds that each waiting event adds. */
 const SAVE_MS = 250;
@@ -108,7 +108,7 @@ export const nowMs = ({ deps }: LineState): number => Date.parse(deps.now());
 
 export function hasRoom({ backlog, progress }: LineState): boolean {
   const most = isFailing(progress) ? MOST_WAITING.failing : MOST_WAITING.working;
-  return backlog.size < most && backlog.untried < READY;
+  return backlog.size < most && backlog.ready < READY;
 }
 
 /** Writes an endpoint's progress from time to time: deliveries answered since then are repeated after a kill. */

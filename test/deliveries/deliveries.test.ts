@@ -139,6 +139,21 @@ test('keeps the order within a gift through failures, which hold up no other gif
   assert.ok((attempt.next_at ?? '') > attempt.at, 'it says when it is tried again');
 });
 
+test('goes on to other gifts, however many events wait behind one that fails', async ({ hooks }) => {
+  let refused = '';
+  const receiver = await hooks.receiver(({ body }, response) => {
+    response.writeHead(body.data['gift_id'] === refused ? 422 : 200).end();
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  hooks.process({ schedule: { firstMs: 3_600_000, mostMs: 3_600_000 } });
+  const gift = await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length === 2);
+  refused = gift;
+  await hooks.happen(gift, 150);
+  const other = await hooks.gift(endpoint.client);
+  await until(() => receiver.received.some(({ body }) => body.data['gift_id'] === other), 'the other gift');
+});
+
 test('a dead, a silent and a slow endpoint hold up nobody else', async ({ hooks }) => {
   const owner = { kind: 'client', id: 'shared' } as const;
   const dead = await hooks.receiver();
