@@ -2,7 +2,13 @@
 import { openEndpoint, requestOwnDelivery } from '../../commands/webhookEndpoints.js';
 import type { WebhookRecoverRequested, WebhookResendRequested } from '../../domain/webhookEndpoint.js';
 import { MOST_ATTEMPTS } from '../../messages/webhookAttempts.js';
-import { type AttemptRow, attemptRow, attemptsOf } from '../../ops/webhooks/attempts.js';
+import {
+  ATTEMPT_POSITION,
+  attemptPosition,
+  type AttemptRow,
+  attemptRow,
+  attemptsOf,
+} from '../../ops/webhooks/attempts.js';
 import { recoverRequest, type ResendEvent, resendRequest } from '../../ops/webhooks/deliveryRequests.js';
 import { type WebhookRow, webhookRows } from '../../ops/webhooks/webhookRows.js';
 import type { OwnEndpoint } from '../../commands/webhookEndpoints.js';
@@ -19,7 +25,7 @@ import {
   textSchema,
   timeSchema,
 } from '../pipeline/schemas.js';
-import { attemptsBehind } from '../webhookEndpoints/attempts.js';
+import { firstOf } from '../representation/cursors.js';
 import { orFault, RECOVER_PROPERTIES, RESEND_PROPERTIES } from '../webhookEndpoints/deliveries.js';
 import { endpointIdOf } from '../webhookEndpoints/endpoints.js';
 import { attemptExample, attemptSchema, endpointExample, endpointSchema } from '../webhookEndpoints/schemas.js';
@@ -150,7 +156,7 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
       description: `The latest first, without the receiver’s answer; at most ${MOST_ATTEMPTS} are kept, for 30 days.`,
       roles: ['support', 'auditor'],
       query: querySchema({
-        after: textSchema('Only after this attempt: a `next`.', { pattern: '^[0-9a-f-]{1,64}$' }),
+        after: textSchema('Only after this attempt: a `next`.', { pattern: ATTEMPT_POSITION }),
         ...limitParameter,
       }),
       answers: [
@@ -163,10 +169,10 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
       exists: opened,
       async handle(call) {
         const { limit, after } = call.query as { readonly limit: number; readonly after?: string };
-        const behind = attemptsBehind(await attemptsOf(records, endpointIdOf(call)), after);
-        const data = behind.slice(0, limit).map((attempt) => attemptRow(attempt, logId));
-        const next = behind.length > limit ? (data.at(-1)?.id ?? null) : null;
-        return { status: 200, body: { data, next }, shown: data.length };
+        const found = await attemptsOf(records, endpointIdOf(call), after);
+        const { data, next } = firstOf(found, limit, attemptPosition);
+        const shown = data.map((attempt) => attemptRow(attempt, logId));
+        return { status: 200, body: { data: shown, next }, shown: shown.length };
       },
     },
     requesting(

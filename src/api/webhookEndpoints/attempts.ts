@@ -1,8 +1,7 @@
 /** Route by which owners list the attempts to deliver to an endpoint (docs/api/webhooks.md#webhook-endpoints). */
-import { MOST_ATTEMPTS, type WebhookAttempt } from '../../messages/webhookAttempts.js';
-import { attemptRow, attemptsOf } from '../../ops/webhooks/attempts.js';
+import { MOST_ATTEMPTS } from '../../messages/webhookAttempts.js';
+import { ATTEMPT_POSITION, attemptPosition, attemptRow, attemptsOf } from '../../ops/webhooks/attempts.js';
 import { ownerOf } from '../events/viewers.js';
-import { faultOf } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { cursorBody, cursorParameters, cursorRequest, cursorAnswer, firstOf } from '../representation/cursors.js';
 import type { WebhookEndpointDeps } from './deps.js';
@@ -10,17 +9,6 @@ import { ENDPOINT_PATH, endpointIdOf, NAMED } from './endpoints.js';
 import { ownEndpoint } from './ownEndpoints.js';
 import { attemptExample, attemptSchema } from './schemas.js';
 import { querySchema } from '../pipeline/schemas.js';
-
-/** @throws HttpError `schema` where `after` names no stored attempt */
-export function attemptsBehind(
-  attempts: readonly WebhookAttempt[],
-  after: string | undefined,
-): readonly WebhookAttempt[] {
-  if (after === undefined) return attempts;
-  const index = attempts.findIndex(({ id }) => id === after);
-  if (index < 0) throw faultOf('after', 'is not valid');
-  return attempts.slice(index + 1);
-}
 
 export function attemptRoutes(deps: WebhookEndpointDeps): Route[] {
   const { endpoints, events } = deps;
@@ -32,18 +20,14 @@ export function attemptRoutes(deps: WebhookEndpointDeps): Route[] {
       operation: 'listWebhookAttempts',
       summary: 'The latest attempts to deliver',
       description: `The latest first; at most ${MOST_ATTEMPTS} are kept, for 30 days.`,
-      query: querySchema(cursorParameters('^[0-9a-f-]{1,64}$')),
+      query: querySchema(cursorParameters(ATTEMPT_POSITION)),
       answers: [cursorAnswer(attemptSchema, attemptExample)],
       errors: ['forbidden', 'webhook_endpoint_not_found'],
       async open(early) {
         const { endpoint_id: id } = await ownEndpoint(endpoints, ownerOf(early), endpointIdOf(early));
         return async ({ query }) => {
           const { limit, after } = cursorRequest(query);
-          const { data, next } = firstOf(
-            attemptsBehind(await attemptsOf(deps.records, id), after),
-            limit,
-            (one) => one.id,
-          );
+          const { data, next } = firstOf(await attemptsOf(deps.records, id, after), limit, attemptPosition);
           const shown = data.map((attempt) => ({
             ...attemptRow(attempt, events.logId),
             response: attempt.response,

@@ -1,15 +1,29 @@
 import { attemptRecords, MOST_ATTEMPTS, type WebhookAttempt } from '../../messages/webhookAttempts.js';
 import { positionText } from '../../ports/positionText.js';
 import type { Records } from '../../ports/readStore.js';
+import { TIME_KEY_LENGTH, timeKey } from '../../projections/timeKey.js';
 
-/** Stored attempts to deliver to an endpoint, the latest first. @throws UnavailableError */
+/** Position of an attempt in a list, by its time: it stays one when later attempts displace the attempt. */
+export const attemptPosition = ({ at, id }: Pick<WebhookAttempt, 'at' | 'id'>): string => `${timeKey(at)}.${id}`;
+
+/** Pattern of `attemptPosition`. */
+export const ATTEMPT_POSITION = `^[0-9a-z]{${TIME_KEY_LENGTH}}\\.[0-9a-f-]{36}$`;
+
+/**
+ * Stored attempts to deliver to an endpoint, the latest first.
+ * @param after the position (`attemptPosition`) before which attempts are shown; absent: all
+ * @throws UnavailableError
+ */
 export async function attemptsOf(
   records: Pick<Records, 'list'>,
   endpointId: string,
+  after = '~',
 ): Promise<readonly WebhookAttempt[]> {
   const found = await records.list<WebhookAttempt>(attemptRecords(endpointId), MOST_ATTEMPTS);
-  const orderOf = ({ at, id }: WebhookAttempt): string => `${at} ${id}`;
-  return found.map(({ value }) => value).sort((one, other) => (orderOf(one) > orderOf(other) ? -1 : 1));
+  return found
+    .map(({ value }) => value)
+    .filter((one) => attemptPosition(one) < after)
+    .sort((one, other) => (attemptPosition(one) > attemptPosition(other) ? -1 : 1));
 }
 
 /** An attempt as it is shown, without the receiver's answer, which is for the owner only. */
