@@ -11,8 +11,10 @@ import { tooManyRequests } from '../auth/throttle.js';
 import type { RequestState } from '../pipeline/requestState.js';
 import type { Limits, Refuse, LimitedRequest } from '../pipeline/limitedRequest.js';
 import { noteLimit, limitItem, listed, policyItem } from '../pipeline/limitHeaders.js';
-import { networkKeys, type NetworkKey } from './networkKeys.js';
 import type { Principal } from '../pipeline/principal.js';
+import { LRUCache } from 'lru-cache';
+import { atMost } from '../../lib/lruOptions.js';
+import { networkOf } from '../auth/address.js';
 
 /** Most requests or look-ups by each kind of caller; 0: no limit. */
 export interface LimitSettings {
@@ -186,5 +188,20 @@ export function requestLimits(
     state.rateLimit = limits;
     state.rateLimitPolicy = policies;
     return undefined;
+  };
+}
+
+/** Most addresses whose hash is in memory. */
+const REMEMBERED = 10_000;
+
+/** The key of an address in the counters, whose records hold no address. */
+type NetworkKey = (address: string) => string;
+
+function networkKeys(hash: KeyedHash): NetworkKey {
+  const hashes = new LRUCache<string, string>(atMost(REMEMBERED));
+  return (address) => {
+    let key = hashes.get(address);
+    if (key === undefined) hashes.set(address, (key = hash('address', networkOf(address))));
+    return key;
   };
 }

@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import type { Terminal } from '../terminal.js';
 import { discardCommand, retryCommand } from './decide.js';
-import { parkedGroupsCommand, parkedListCommand } from './list.js';
-import { parkedShowCommand } from './show.js';
+import { parkedGroupsCommand, parkedListCommand, parkedShowCommand } from './list.js';
 import { examples } from '../output.js';
 
 export function parkedCommand(terminal: Terminal): Command {

@@ -17,7 +17,6 @@ import { transactionStream } from '../../domain/purchase/events.js';
 import { reversalsOf, type MadePurchase, type Purchase, purchaseAggregate } from '../../domain/purchase/state.js';
 import { ConflictError, type EventStore } from '../../ports/eventStore.js';
 import type { GiftOfPurchase } from '../../domain/gift/events.js';
-import { purchaseOf } from './replacements.js';
 import {
   changeGifts,
   type GiftChangeDeps,
@@ -27,11 +26,12 @@ import {
   visitGifts,
 } from '../purchase/giftChanges.js';
 import { asksFor } from './state.js';
-import { type Cause, causeOf, GiveUpError, NotYetError, RACES } from '../runner/index.js';
+import { type Cause, causeOf, GiveUpError, NotYetError, RACES, type StepDeps } from '../runner/index.js';
 import type { IssuedGift } from '../../domain/gift/state.js';
 import { cancel } from '../../domain/gift/decisions.js';
 import { madeByHand } from '../../domain/purchase/refund.js';
 import { inParallel } from '../../lib/async/inParallel.js';
+import { readPurchase } from '../../commands/readStreams.js';
 
 interface ReversalStatus {
   readonly purchase: MadePurchase;
@@ -217,4 +217,22 @@ async function cancelForProviderRefund(
     });
   }
   return { total, cancelled, vouchered, difference: Math.max(0, total - cancelled * price) };
+}
+
+/** Milliseconds to wait for the purchase process, which issues a replacement as soon as its gift is exchanged. */
+const UNISSUED_MS = 1_000;
+
+/**
+ * The purchase of the gift that replaces a disputed or refunded one: what happens to the money concerns the gift that
+ * can be used. @throws NotYetError; UnavailableError
+ */
+async function purchaseOf(
+  { events }: Pick<StepDeps, 'events'>,
+  { transaction_id }: GiftOfPurchase,
+): Promise<MadePurchase> {
+  const purchase = await readPurchase(events, transaction_id);
+  if (purchase.status === 'none') throw new Error('a gift names a replacement that was never made');
+  if (purchase.status === 'pending')
+    throw new NotYetError('the replacement has not been issued yet', UNISSUED_MS, { mayNeverCome: true });
+  return purchase;
 }

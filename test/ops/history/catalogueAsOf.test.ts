@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { catalogueAsOf } from '../../../src/ops/history/catalogueAsOf.js';
+import { catalogueAsOf } from '../../../src/ops/history/giftAsOf.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { CatalogueDocument } from '../../../src/projections/catalogue/catalogue.js';
 import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';

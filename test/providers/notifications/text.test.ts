@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { pushTextOf, SMS_LENGTH, textOf, type TextParts } from '../../../src/providers/notifications/text.js';
-import { wordsOf } from '../../../src/providers/notifications/words.js';
+import { pushTextOf, SMS_LENGTH, textOf, type TextParts, wordsOf } from '../../../src/providers/notifications/text.js';
 
 const test = suite('texts');
 const LANGUAGES = ['en', 'cy', 'de', 'es', 'fr', 'it', 'nl', 'pl', 'pt'];
