@@ -1,4 +1,5 @@
 /** How the last signed head stands, from what is stored. */
+import { RESTORED_STREAM } from '../../../domain/restored.js';
 import { treeHeadStream, type TreeHeadSigned, TREE_TYPES } from '../../../domain/treeHeads.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import { lastEvent } from '../../../runtime/log/lastEvent.js';
@@ -12,7 +13,10 @@ import { headOf } from './signedHeads.js';
 interface HeadStatus {
   /** Events of the last head, and its time in milliseconds since 1970; absent: nothing was signed yet. */
   readonly last?: { readonly size: number; readonly at: number };
-  /** Time of the first event that no head covers, ISO 8601, UTC; absent: there is none but the tree's own. */
+  /**
+   * Time of the first event that no head covers, or of the log's restore where that is later: the tree over a restored
+   * log is made first. ISO 8601, UTC; absent: there is no such event but the tree's own.
+   */
   readonly uncoveredSince?: string;
   /** Names of the witnesses' keys without a cosignature of the published head. */
   readonly uncosigned: readonly string[];
@@ -26,7 +30,9 @@ export async function headStatus(
 ): Promise<HeadStatus> {
   const event = await lastEvent(events, treeHeadStream(events.logId));
   const last = event === undefined ? undefined : headOf(event);
-  const uncoveredSince = await firstUncovered(events, (event?.data as TreeHeadSigned['data'] | undefined)?.position);
+  const uncovered = await firstUncovered(events, (event?.data as TreeHeadSigned['data'] | undefined)?.position);
+  const restored = await lastEvent(events, RESTORED_STREAM);
+  const uncoveredSince = restored !== undefined && restored.at > (uncovered ?? restored.at) ? restored.at : uncovered;
   const note = witnesses.length === 0 ? undefined : await folder.head();
   return {
     ...(last === undefined ? {} : { last: { size: last.size, at: last.at } }),
