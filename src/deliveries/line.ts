@@ -22,6 +22,8 @@ export interface Line {
   /** Whether events of these sources may be for the endpoint. */
   isOf(sources: ReadonlySet<string>): boolean;
   status(): EndpointStatus;
+  /** See `LineState.report`. */
+  report(error: Error | undefined): void;
   /** Waits a little for attempts that are in progress. */
   close(): Promise<void>;
 }
@@ -77,11 +79,13 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
       const state = isStalled() ? 'stalled' : failing ? 'failing' : 'working';
       return { state, waiting: line.backlog.size, oldest: line.backlog.oldest() };
     },
+    report: line.report,
     async close() {
       line.closing.abort();
       await sender.close();
       await reader.ended();
       await line.saver.close();
+      line.report(undefined);
     },
   };
 }

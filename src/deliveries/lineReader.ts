@@ -42,7 +42,6 @@ export function lineReader(
   let reading: Promise<void> | undefined;
   /** Events requested again and new events are read in turns, so that neither hold up the other. */
   let newIsNext = false;
-  let unreadable = false;
 
   /** @returns whether there was anything to read */
   async function takeAgain(): Promise<boolean> {
@@ -109,12 +108,10 @@ export function lineReader(
     try {
       await read();
       line.movedAt = ticks();
-      if (unreadable) deps.onTrouble(undefined);
-      unreadable = false;
+      line.report(undefined);
     } catch (error) {
       if (!(error instanceof UnavailableError)) return deps.fail(error);
-      deps.onTrouble(error);
-      unreadable = true;
+      line.report(error);
       behind = true;
       await pause(READ_AGAIN_MS, line.closing.signal);
     }

@@ -79,9 +79,10 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
     });
     try {
       await attempt(item);
+      line.report(undefined);
     } catch (error) {
       if (!(error instanceof UnavailableError)) return deps.fail(error);
-      deps.onTrouble(error);
+      line.report(error);
       backlog.putBack(item, { ...scheduled(item), nextAt: nowMs(line) + UNREADABLE_MS });
     } finally {
       endTimer(late);
@@ -115,7 +116,7 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
     // Attempt records are only for people, so deliveries do not wait for their write.
     const nextAt = verdict.disable === undefined ? verdict.again?.nextAt : undefined;
     const noted = noteAttempt(deps.records, line.id, { ...attempted, item, nextAt, ours: verdict.ours }, attempts)
-      .catch(deps.onTrouble)
+      .catch(line.report)
       .finally(() => notes.delete(noted));
     notes.add(noted);
     if (verdict.disable !== undefined) await disable(line, attempted.url, verdict.disable);

@@ -64,6 +64,8 @@ export interface LineState {
   readonly saver: ProgressSaver;
   /** Aborted once no further work may begin. */
   readonly closing: AbortController;
+  /** Reports trouble of this endpoint's deliveries; `undefined`: something was done, so that any trouble is over. */
+  readonly report: (error: Error | undefined) => void;
   endpoint: EndpointDocument;
   /** The progress, whose `waiting` is out of date: the backlog holds the present one. */
   progress: Progress;
@@ -91,7 +93,12 @@ export function openLineState(
     fail,
   });
   const closing = new AbortController();
-  const line = { id, deps, backlog, saver, closing, endpoint, progress: stored, movedAt: ticks() };
+  let isTroubled = false;
+  const report = (error: Error | undefined): void => {
+    if (error !== undefined || isTroubled) deps.onTrouble(error);
+    isTroubled = error !== undefined;
+  };
+  const line = { id, deps, backlog, saver, closing, report, endpoint, progress: stored, movedAt: ticks() };
   if (version === 0) saver.changed();
   return line;
 }

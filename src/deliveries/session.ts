@@ -233,13 +233,13 @@ async function see(session: Session, endpoint: EndpointDocument): Promise<void> 
   try {
     for (;;) {
       const requested = await nextRequests(deps, endpoint, line.progress());
-      if (requested === undefined) return;
+      if (requested === undefined) return line.report(undefined);
       line.take(requested.items, requested.change);
     }
   } catch (error) {
     // An unreadable event, for example one under repair, holds up no other endpoint.
     if (!(error instanceof UnavailableError)) throw error;
-    deps.health.onTrouble(error);
+    line.report(error);
     pollLater(session, id, POLL_AGAIN_MS);
   }
 }
