@@ -100,7 +100,13 @@ function checksOf(sources: DiagnosisSources): readonly Check[] {
         return held === undefined ? checkSends(late) : [];
       },
     },
-    { subject: 'webhooks', find: async () => checkWebhooks(await sources.webhooks(), clockMs()) },
+    {
+      subject: 'webhooks',
+      async find() {
+        const [endpoints, { held }] = await Promise.all([sources.webhooks(), outward()]);
+        return checkWebhooks(endpoints, clockMs(), held);
+      },
+    },
     {
       subject: 'signed heads',
       async find() {

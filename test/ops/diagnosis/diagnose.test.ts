@@ -131,7 +131,11 @@ const TABLE: readonly (readonly [
   ],
   [
     'a restored log is held',
-    { ...status(MODEL, { ...MANAGER, holder: null }), outward: async () => ({ held: 'it was restored' }) },
+    {
+      ...status(MODEL, { ...MANAGER, holder: null }),
+      outward: async () => ({ held: 'it was restored' }),
+      webhooks: async () => [{ ...ENDPOINT, failures: 1, oldest: { untried: minutesAgo(6), failed: minutesAgo(6) } }],
+    },
     ['outward_work_held'],
     /it was restored/,
   ],

@@ -22,13 +22,17 @@ const DISABLED_MS = 7 * 86_400_000;
 const OWNER_ACTIVE =
   'nothing, where that was meant; else gift import the owner with "active": true, who then enables the endpoint';
 
-/** @param now milliseconds since the epoch */
-export function checkWebhooks(endpoints: readonly EndpointState[], now: number): Found[] {
-  const age = (at: string | undefined): number => (at === undefined ? 0 : now - Date.parse(at));
+/**
+ * @param now milliseconds since the epoch
+ * @param held why outward work is held, so that no event is late; `undefined`: it is done
+ */
+export function checkWebhooks(endpoints: readonly EndpointState[], now: number, held: string | undefined): Found[] {
+  const isLate = (at: string | undefined): boolean =>
+    held === undefined && at !== undefined && now - Date.parse(at) > LATE_MS;
   return endpoints.flatMap(({ endpoint_id: id, owner, disabled, secretLost, failing, failures, oldest }): Found[] => {
     const named = `endpoint ${id} of ${owner}`;
     if (disabled !== undefined) {
-      if (age(disabled.at) > DISABLED_MS) return [];
+      if (now - Date.parse(disabled.at) > DISABLED_MS) return [];
       return [
         {
           code: 'webhook_endpoint_disabled',
@@ -45,7 +49,7 @@ export function checkWebhooks(endpoints: readonly EndpointState[], now: number):
           command: `${ROTATE}${id}/secret`,
         },
       ];
-    if (failing || age(oldest.failed) > LATE_MS)
+    if (failing || isLate(oldest.failed))
       return [
         {
           code: 'webhook_endpoint_failing',
@@ -53,7 +57,7 @@ export function checkWebhooks(endpoints: readonly EndpointState[], now: number):
           command: `gift webhooks attempts ${id}`,
         },
       ];
-    if (age(oldest.untried) <= LATE_MS) return [];
+    if (!isLate(oldest.untried)) return [];
     return [{ code: 'webhooks_late', what: `${named}: an event of ${oldest.untried} was not tried yet` }];
   });
 }
