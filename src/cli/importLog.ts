@@ -50,14 +50,7 @@ export async function openImportLog(
         await refuseUnlessKeysFit(log, () => findHashKey(config));
         return dryRun ? (findHashKey(config) ?? randomBytes(32)) : loadKeys(config).hashKey;
       },
-      async erasedUsers() {
-        const erased = new Set<string>();
-        for await (const { person, ...erasure } of openErasures(log).stored()) {
-          const begun = erasure.due_at === undefined || (erasure.started_at ?? erasure.done_at) !== undefined;
-          if (person.kind === 'user' && begun && erasure.withdrawn_at === undefined) erased.add(person.userId);
-        }
-        return erased;
-      },
+      erasedUsers: async () => erasedUsers(openErasures(log)),
       async close() {
         await events.close();
         remove();
@@ -82,4 +75,14 @@ function withoutKeys(subjects: Subjects): Subjects {
         return { id };
       }),
   };
+}
+
+/** Ids of users whose erasure has begun. @throws UnavailableError */
+export async function erasedUsers(erasures: Pick<ReturnType<typeof openErasures>, 'stored'>): Promise<Set<string>> {
+  const erased = new Set<string>();
+  for await (const { person, ...erasure } of erasures.stored()) {
+    const begun = erasure.due_at === undefined || (erasure.started_at ?? erasure.done_at) !== undefined;
+    if (person.kind === 'user' && begun && erasure.withdrawn_at === undefined) erased.add(person.userId);
+  }
+  return erased;
 }

@@ -9,14 +9,19 @@ import { checkLog } from './checks/log.js';
 import { bookedBy, checkMoney } from './checks/money.js';
 import { checkParked } from './checks/parked.js';
 import { checkReadModels } from './checks/readModels.js';
+import { checkStaff } from './checks/staff.js';
 import { checkWallets } from './checks/wallets.js';
 import { openBank } from './clients/bank.js';
 import { openCrowd } from './clients/crowd.js';
+import { openDashboard } from './clients/dashboard.js';
 import { openDesks } from './clients/desk.js';
 import { openDisputes } from './clients/disputes.js';
+import { staffCallsOf } from './clients/staffCalls.js';
 import { openSubscriber } from './clients/subscriber.js';
+import { openImporters } from './clients/importers.js';
 import { openLeavers } from './clients/leavers.js';
 import { openOperators } from './clients/operators.js';
+import { openParkedDesk } from './clients/parkedDesk.js';
 import { type Cluster, openCluster } from './service/cluster.js';
 import type { History } from './model/history.js';
 import type { Leeway } from './model/finding.js';
@@ -55,6 +60,8 @@ export interface Run {
 export const MOST_CLIENTS = 6;
 /** Share of runs without desks: totals and lists then hold nothing but what clients did. */
 const ALONE = 0.4;
+/** Share of the other runs that are about desks: these act so many times as often, and one client beside them. */
+const BUSY = { share: 0.5, times: 8 };
 /** Clocks of two processes differ by as much at most. */
 const LEEWAY_MS = 2 * SKEW_MS;
 /** Says that an answer could not be stored. Its key is held for so many virtual ms at most. */
@@ -88,35 +95,51 @@ export async function simulate({
     const members = drawnTopology(chance).map((place) => startMember(cluster, { ...place, onLine: note }));
     await simulation.run(READY_MS, () => members.every((member) => member.started()));
     const fronts = members.filter(({ roles }) => roles.includes('api'));
-    const clients = Math.min(mostClients, 1 + chance.integer(MOST_CLIENTS));
+    const alone = chance.happens(ALONE);
+    const busy = !alone && chance.happens(BUSY.share);
+    const clients = Math.min(mostClients, busy ? 1 : 1 + chance.integer(MOST_CLIENTS));
     const crowd = openCrowd(simulation, { members: fronts, clients });
     const operators = openOperators(simulation, fronts);
     const subscriber = openSubscriber(simulation, fronts, cluster.receivers);
     await subscriber.subscribe();
-    const alone = chance.happens(ALONE);
     const leavers = openLeavers(simulation, fronts);
-    const desks = openDesks(simulation, fronts);
+    const times = busy ? BUSY.times : 1;
+    const desks = openDesks(simulation, fronts, times);
     const disputes = openDisputes(cluster, fronts, desks.transactions);
     const bank = openBank(cluster, fronts);
+    const bought = (): readonly string[] => [...desks.transactions(), ...leavers.transactions()];
+    const dashboard = openDashboard(cluster, fronts, { bought, times });
+    const parkedDesk = openParkedDesk(simulation, fronts, times);
     const keyChange = openKeyChange(cluster, members);
-    const actors = [crowd, operators, keyChange, ...(alone ? [] : [desks, bank, disputes, leavers])];
+    const importers = openImporters(cluster, fronts, { gifts: desks.gifts, times });
+    const witnesses = [crowd, subscriber, disputes, parkedDesk, dashboard, importers, staffCallsOf(simulation)];
+    const actors = [
+      crowd,
+      operators,
+      keyChange,
+      ...(alone ? [] : [desks, bank, disputes, leavers, parkedDesk, dashboard, importers]),
+    ];
     const interlude = interludes ? drawnInterlude(cluster, forMs / 2) : undefined;
     await acting(cluster, { members, actors, forMs: forMs / 2 });
-    await interlude?.run({ members, crowd, subscriber, disputes });
+    await interlude?.run({ members, witnesses });
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     // Else a purchase would wait until its buyer's time is over.
     bank.start(simulation.ms() + RECOVERY_MS);
     const outward = (await interlude?.finish()) ?? [];
     await recover(cluster, members);
     await disputes.finish();
-    const unfinished = [...(await keyChange.finish()), ...(await leavers.finish())];
+    await dashboard.finish();
+    await parkedDesk.finish();
+    const unfinished = [...(await keyChange.finish()), ...(await leavers.finish(parkedDesk.settleRefunds))];
+    await importers.finish();
     await perform(simulation, crowd.reader.process, 'take up all', crowd.takeUpAll, READ_MS);
     await settle(cluster, members, { leastMs: 0, mostMs: QUIET_MS });
     const quietFrom = simulation.now();
     await perform(simulation, crowd.reader.process, 'read all', crowd.readAll, READ_MS);
     const histories = await checkHistories(cluster, fronts);
+    const staff = await checkStaff(cluster, fronts);
     const { installation } = crowd;
-    const seen = [...operators.findings(), ...(await subscriber.findings())];
+    const seen = [...operators.findings(), ...importers.findings(), ...(await subscriber.findings())];
     const signed = await untilSigned(cluster);
     const findings = [
       ...check(crowd.history(), {
@@ -126,6 +149,7 @@ export async function simulate({
       }),
       ...seen,
       ...histories,
+      ...staff,
       ...unfinished,
       ...outward,
       ...(await checkErasure(cluster, leavers.erasedValues())),

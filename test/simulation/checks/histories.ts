@@ -1,46 +1,31 @@
 /** What an auditor is shown of gifts' lives is what the log holds: who did what, and when (docs/support.md). */
-import { sleep } from '../../../src/lib/world.js';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { notificationStream } from '../../../src/domain/notification.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
 import { idOf } from '../../../src/domain/streamName.js';
-import { openClient } from '../clients/client.js';
 import type { StoredEvent } from '../engines/eventLog.js';
 import type { Finding } from '../model/finding.js';
 import { type Answer, field, listField, textField } from '../model/history.js';
 import type { Cluster } from '../service/cluster.js';
 import type { Member } from '../service/member.js';
 import { perform } from '../world/simulatedWorld.js';
+import { AUDITOR, openStaffReader } from './staffReader.js';
 
-const AUDITOR = 'aud';
 /** Gifts of a run whose histories are read, one bought after the other. */
 const MOST = 5;
-const RETRY_MS = 1_000;
 /** Events of a purchase that are part of each of its gifts' lives. */
 const OF_ALL_GIFTS = new Set(['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
 
 /** To be called once nothing fails any more. @param members those that serve the API */
 export async function checkHistories(cluster: Cluster, members: readonly Member[]): Promise<Finding[]> {
   const { simulation, log } = cluster;
-  const client = openClient(simulation, { name: 'auditor of gifts', members });
+  const { client, read } = openStaffReader(cluster, members, 'auditor of gifts');
   const issued = log.stored.flatMap(({ stream, type }) => (type === 'GiftIssued' ? [idOf(stream)] : []));
-  const read = async (gift: string): Promise<Answer> => {
-    for (;;) {
-      const answer = await client.exchange(AUDITOR, {
-        method: 'GET',
-        path: `/ops/gifts/${gift}/history`,
-        headers: {},
-        body: undefined,
-      });
-      if (answer !== undefined && answer.status < 500 && answer.status !== 429) return answer;
-      await sleep(RETRY_MS);
-    }
-  };
   return perform(simulation, client.process, 'read histories', async () => {
     const findings: Finding[] = [];
     const first = client.chance.integer(Math.max(1, issued.length - MOST + 1));
     for (const gift of issued.slice(first, first + MOST)) {
-      const wrong = differenceOf(gift, await read(gift), log.stored);
+      const wrong = differenceOf(gift, await read(AUDITOR, `/ops/gifts/${gift}/history`), log.stored);
       if (wrong !== undefined) findings.push({ rule: 'history', text: `gift ${gift}: ${wrong}` });
     }
     return findings;

@@ -3,25 +3,14 @@ import type { GiftsPurchased, PaymentCharged } from '../../../src/domain/purchas
 import { idOf } from '../../../src/domain/streamName.js';
 import type { WalletCredited, WalletDebited } from '../../../src/domain/wallet.js';
 import type { ChargeReply, RefundReply } from '../../../src/messages/payments.js';
-import type { GiftsRefunded, RefundRequested } from '../../../src/domain/purchase/refund.js';
-import {
-  CHARGE_PREFIX,
-  PROVIDER,
-  REFUND_PREFIX,
-  type SimulatedEntry,
-} from '../../../src/providers/payments/simulated.js';
+import { type GiftsRefunded, lateChargeRefundId, type RefundRequested } from '../../../src/domain/purchase/refund.js';
+import { CHARGE_PREFIX, PROVIDER, REFUND_PREFIX } from '../../../src/providers/payments/simulated.js';
 import type { EventLog } from '../engines/eventLog.js';
 import type { RecordRows } from '../engines/records.js';
 import type { Finding } from '../model/finding.js';
 import type { LedgerEntry } from '../model/ledger.js';
-import { parkedEntities } from './parked.js';
-
-/** What the provider has stored under keys with this prefix, by the rest of the key. */
-export function entriesOf<R extends object>(ledger: RecordRows, prefix: string): [string, SimulatedEntry<R>][] {
-  return ledger
-    .list(prefix, Number.MAX_SAFE_INTEGER, undefined, 0)
-    .map(({ key, value }) => [key.slice(prefix.length), JSON.parse(value) as SimulatedEntry<R>]);
-}
+import { entriesOf, madeByHand } from '../service/paymentAccount.js';
+import { parkedEntities, waitingEntities } from './parked.js';
 
 export function checkMoney(log: Pick<EventLog, 'stored'>, ledger: RecordRows): Finding[] {
   return [...checkCharges(log, ledger), ...checkRefunds(log, ledger)];
@@ -33,6 +22,7 @@ function checkCharges({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
   const charged = new Map<string, PaymentCharged['data']>();
   const settled = new Set<string>();
   const parked = parkedEntities({ stored });
+  const waiting = waitingEntities({ stored });
   for (const { stream, type, data } of stored) {
     if (type === 'PaymentCharged') charged.set(idOf(stream), JSON.parse(data) as PaymentCharged['data']);
     if (type === 'PaymentCharged' || type === 'PaymentDeclined') settled.add(idOf(stream));
@@ -41,7 +31,7 @@ function checkCharges({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
     if (type !== 'GiftsPurchased') continue;
     const id = idOf(stream);
     const { total, replaces } = JSON.parse(data) as GiftsPurchased['data'];
-    if (!settled.has(id) && !parked.has(id)) found(`the purchase ${id} is neither charged nor declined`);
+    if (!settled.has(id) && !waiting.has(id)) found(`the purchase ${id} is neither charged nor declined`);
     const amount = charged.get(id)?.amount;
     if (replaces === undefined && amount !== undefined && amount !== total)
       found(`the purchase ${id} cost ${total} and was charged ${amount}`);
@@ -94,8 +84,10 @@ function checkRefunds({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
   const refunded = new Map<string, GiftsRefunded['data']>();
   const sums = new Map<string, number>();
   const redeemed = new Set<string>();
+  const byHand = new Map<string, number>();
   for (const { stream, type, data } of stored) {
     if (type === 'PaymentCharged') add(sums, idOf(stream), (JSON.parse(data) as PaymentCharged['data']).amount);
+    if (type === 'RefundedAtProvider') add(byHand, idOf(stream), (JSON.parse(data) as { amount: number }).amount);
     if (REFUND_ENDS.has(type)) ended.add((JSON.parse(data) as { readonly refund_id: string }).refund_id);
     if (type === 'GiftRedeemed') redeemed.add(idOf(stream));
     if (type === 'GiftUnredeemed') redeemed.delete(idOf(stream));
@@ -103,7 +95,8 @@ function checkRefunds({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
     const refund = JSON.parse(data) as GiftsRefunded['data'];
     if (refunded.has(refund.refund_ref)) found(`the refund ${refund.refund_ref} is in the log twice`);
     refunded.set(refund.refund_ref, refund);
-    add(sums, idOf(stream), -refund.amount);
+    // What was charged after a decline bought nothing.
+    if (!refund.refund_id.startsWith(lateChargeRefundId(''))) add(sums, idOf(stream), -refund.amount);
   }
   for (const { stream, type, data } of stored) {
     if (type !== 'RefundRequested') continue;
@@ -113,6 +106,11 @@ function checkRefunds({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
   }
   for (const { refund_ref: ref, gift_ids: gifts } of refunded.values())
     for (const gift of gifts) if (redeemed.has(gift)) found(`the gift ${gift} is redeemed, and refunded by ${ref}`);
+  for (const [id, amount] of byHand) add(sums, id, -amount);
+  for (const id of sums.keys()) {
+    const [here, there] = [byHand.get(id) ?? 0, madeByHand(ledger, id)];
+    if (here !== there) found(`${there} of the purchase ${id} were given back by hand, the log says ${here}`);
+  }
   for (const [id, left] of sums) if (left < 0) found(`the purchase ${id} was refunded ${-left} more than charged`);
   const given = new Set<string>();
   for (const [, entry] of entriesOf<RefundReply>(ledger, REFUND_PREFIX)) {

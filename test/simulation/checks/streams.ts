@@ -1,5 +1,6 @@
 /** What holds of every single stream: what a gift, a command or an attempt has done at most once, and in which order. */
 import { commandPartOf } from '../../../src/domain/gift/redemptionIds.js';
+import { parkedNameOf } from '../../../src/domain/parked.js';
 import { idOf } from '../../../src/domain/streamName.js';
 import type { StoredEvent } from '../engines/eventLog.js';
 import type { Finding } from '../model/finding.js';
@@ -52,12 +53,15 @@ export function checkStreams(stored: readonly StoredEvent[]): Finding[] {
 }
 
 /** What was done twice. */
-function repeated({ once, commands }: Known, { type, revision, data, metadata }: StoredEvent): string[] {
+function repeated({ once, commands }: Known, { stream, type, revision, data, metadata }: StoredEvent): string[] {
   const wrong: string[] = [];
   const what = ONCE_OF[type]?.(JSON.parse(data) as Data);
   if (what !== undefined && once.has(what)) wrong.push(`${type} gives it ${what} for the second time`);
   if (what !== undefined) once.add(what);
-  const { commandId, by } = JSON.parse(metadata) as { readonly commandId: string; readonly by: { user?: string } };
+  const { commandId: id, by } = JSON.parse(metadata) as { readonly commandId: string; readonly by: { user?: string } };
+  // A command on a group of parked work decides on each piece by itself.
+  const { entity } = JSON.parse(data) as { readonly entity?: string };
+  const commandId = parkedNameOf(stream) === undefined ? id : `${id} ${entity}`;
   const before = commands.get(commandId);
   if (by.user?.startsWith(OWN) !== true && before !== undefined && before !== revision - 1)
     wrong.push(`${type} is of a command that had appended before, at revision ${before}`);

@@ -6,10 +6,10 @@ import { sleep } from '../../../src/lib/world.js';
 import type { AuthenticationReply } from '../../../src/messages/payments.js';
 import { CHARGE_PREFIX, type SimulatedEntry, simulatedPayments } from '../../../src/providers/payments/simulated.js';
 import { paymentFailed, signed, succeeded } from '../../support/providers/stripeWebhooks.js';
-import { entriesOf } from '../checks/money.js';
 import { openSimulatedRecords } from '../engines/records.js';
 import type { Cluster } from '../service/cluster.js';
 import type { Member } from '../service/member.js';
+import { entriesOf } from '../service/paymentAccount.js';
 import { openClient } from './client.js';
 
 const PAUSE = { least: 100, most: 4_000 };
@@ -38,8 +38,9 @@ export function openBank(cluster: Cluster, members: readonly Member[]): { start(
       const inMs = chance.between(REPORT_MS.least, REPORT_MS.most);
       process.start('report', async () => {
         await sleep(inMs);
-        const { headers, body } = signed(message, cluster.stripeSecret);
-        await client.send({ method: 'POST', path: '/webhooks/stripe', headers, body });
+        const { headers } = signed(message, cluster.stripeSecret);
+        const answer = await client.send({ method: 'POST', path: '/webhooks/stripe', headers, body: message });
+        simulation.marks.sometimes(`a bank's report is answered ${answer?.status ?? 'never'}`);
       });
     }
   }

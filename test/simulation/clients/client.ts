@@ -7,6 +7,7 @@ import type { Request } from '../model/requests.js';
 import type { Chance } from '../world/chance.js';
 import { type SimulatedProcess, startProcess } from '../world/simulatedProcess.js';
 import type { Simulation } from '../world/simulation.js';
+import { noteCall } from './staffCalls.js';
 
 export interface Client {
   readonly process: SimulatedProcess;
@@ -91,6 +92,7 @@ export function openClient(simulation: Simulation, { name, members }: ClientOpti
       const token = await tokenOf(user);
       if (token === undefined) return undefined;
       const answer = await sent(request, token);
+      if (answer !== undefined) noteCall(simulation, user, request, answer);
       // The token has expired, or its session was never stored.
       if (answer?.status === 401) tokens.delete(user);
       return answer;

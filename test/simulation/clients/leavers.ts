@@ -5,7 +5,7 @@
 import { sleep } from '../../../src/lib/world.js';
 import { purchaseOf } from '../../support/service/giftFlow.js';
 import type { Finding } from '../model/finding.js';
-import { type Answer, listField } from '../model/history.js';
+import { type Answer, field, listField } from '../model/history.js';
 import type { Member } from '../service/member.js';
 import { perform } from '../world/simulatedWorld.js';
 import type { Simulation } from '../world/simulation.js';
@@ -33,9 +33,12 @@ export interface Leavers {
   /**
    * Requests erasures again where the outcome of a request is unknown, and waits for all. To be called once nothing fails
    * any more.
+   * @param settle settles what is parked, which erasures wait for
    * @returns those that were not carried out in time
    */
-  finish(): Promise<readonly Finding[]>;
+  finish(settle: () => Promise<void>): Promise<readonly Finding[]>;
+  /** Ids of the transactions that they know to have made. */
+  transactions(): readonly string[];
   /** Clear values that name erased persons, or that they or others wrote about them. */
   erasedValues(): readonly string[];
 }
@@ -46,6 +49,9 @@ const PAUSE = { least: 1_000, most: 10_000 };
 /** Share of acts by which somebody leaves, and of the others that block a gift. */
 const LEAVES = 0.3;
 const BLOCKED = 0.3;
+/** Share of purchases whose refunds the provider refuses, and of those that are refunded. */
+const REFUND_FAILS = 0.3;
+const REFUNDED = 0.4;
 /** An erasure that waits for money is tried again every ten minutes. */
 const WITHIN_MS = 1_500_000;
 const ASK_EVERY_MS = 5_000;
@@ -58,6 +64,7 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
   const requested = new Set<Leaver>();
   const values = new Map(LEAVERS.map((one) => [one, [one.name, one.phone_number, `${one.id}@test.example`]]));
   const gifts: { readonly of: Leaver; readonly gift: string }[] = [];
+  const transactions: string[] = [];
   let texts = 0;
 
   /** A text about a person, which must go with them. */
@@ -90,10 +97,21 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
     const [buyer, receiver] = chance.happens(0.5)
       ? [person.id, chance.pick(FRIENDS)]
       : [chance.pick(FRIENDS), person.id];
-    const body = purchaseOf('latte', [{ user_id: receiver }], { message: textAbout(person) });
+    const reference = chance.happens(REFUND_FAILS) ? 'pm_card_refundFail' : 'pm_card_visa';
+    const body = purchaseOf('latte', [{ user_id: receiver }], { message: textAbout(person), reference });
     const answer = await sentOnce(client, buyer, 'POST', '/api/v2/transactions', body);
     const [gift] = listField(answer?.body, 'data', 'gifts');
-    if (answer?.status === 201) gifts.push({ of: person, gift: String(gift) });
+    if (answer?.status !== 201) return;
+    gifts.push({ of: person, gift: String(gift) });
+    const transaction = String(field(answer.body, 'data', 'id'));
+    transactions.push(transaction);
+    if (chance.happens(REFUNDED)) await refund(person, transaction);
+  }
+
+  /** Where it is parked, the erasure waits until a person has settled it otherwise. */
+  async function refund(person: Leaver, transaction: string): Promise<void> {
+    const path = `/ops/transactions/${transaction}/refund`;
+    await sentOnce(client, SUPPORT, 'POST', path, { reason: textAbout(person) });
   }
 
   async function block(): Promise<void> {
@@ -135,7 +153,7 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
         }
       });
     },
-    finish: async () =>
+    finish: async (settle) =>
       perform(
         simulation,
         client.process,
@@ -145,6 +163,7 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
           for (const person of leaving) if (!requested.has(person)) await request(person);
           let open = await openErasures();
           while (open.length > 0 && simulation.ms() < until) {
+            await settle();
             await sleep(ASK_EVERY_MS);
             open = await openErasures();
           }
@@ -152,6 +171,7 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
         },
         2 * WITHIN_MS,
       ),
+    transactions: () => transactions,
     erasedValues: () => [...requested].flatMap((one) => values.get(one) ?? []),
   };
 }

@@ -8,7 +8,6 @@ import type { GivenEngines } from '../../../src/service/engines.js';
 import { treeDir } from '../../../src/service/tree.js';
 import { simulatedNotifications } from '../../../src/providers/notifications/simulated.js';
 import type { Providers } from '../../../src/providers/openProviders.js';
-import { simulatedPayments } from '../../../src/providers/payments/simulated.js';
 import { clockMs } from '../../../src/lib/clock.js';
 import { type LeaseWatch, watchLease } from '../checks/leases.js';
 import { busRouter, openSimulatedBus } from '../engines/bus.js';
@@ -23,6 +22,7 @@ import { mount } from '../world/files.js';
 import { IMMEDIATE, type Link, linkTo } from '../world/link.js';
 import type { SimulatedProcess } from '../world/simulatedProcess.js';
 import type { Simulation } from '../world/simulation.js';
+import { openPaymentAccount } from './paymentAccount.js';
 import { openReceivers, type Receivers } from './receivers.js';
 
 export interface Cluster {
@@ -60,6 +60,7 @@ const SERVERS = {
   NATS_URL: 'nats://simulated:4222',
 };
 
+const DAY_MS = 24 * 3_600_000;
 const STRIPE_WEBHOOK_SECRET = 'whsec_simulated';
 /** Heads are often signed in some runs, which then write many files. */
 const SEAL_EVERY_MS = ['10000', '10000', '10000', '1000'] as const;
@@ -88,6 +89,8 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     SEAL_EVERY_MS: chance.stream('heads').pick(SEAL_EVERY_MS),
     ...settings,
   };
+  // The provider of notifications is older than any request, whatever the clock of a process says.
+  ledger.put('notificationLedger', String(simulation.now() - DAY_MS), {}, 0);
   const cluster: Cluster = {
     simulation,
     log: eventLog(chance.uuid()),
@@ -118,10 +121,10 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
       };
     },
     async providersOf(process, logger) {
-      const records = openSimulatedRecords(ledger, { link: linkTo('provider', process, simulation) });
+      const link = linkTo('provider', process, simulation);
       return {
-        payments: simulatedPayments(records, clockMs),
-        notifications: await simulatedNotifications(records, logger, clockMs),
+        payments: openPaymentAccount(ledger, link),
+        notifications: await simulatedNotifications(openSimulatedRecords(ledger, { link }), logger, clockMs),
       };
     },
     close() {

@@ -1,7 +1,4 @@
 /** What happens once in the middle of some runs, while no process runs. */
-import type { Crowd } from '../clients/crowd.js';
-import type { Disputes } from '../clients/disputes.js';
-import type { Subscriber } from '../clients/subscriber.js';
 import type { Finding } from '../model/finding.js';
 import type { Chance } from '../world/chance.js';
 import { LATE } from '../world/link.js';
@@ -27,12 +24,17 @@ interface Interlude {
   copied?(cluster: Cluster, chance: Chance): () => Promise<RestoredLog | void>;
 }
 
-/** Who notes what the service does. */
-interface Witnesses {
+/** A client that notes what the service does. */
+interface Witness {
+  /** Forgets what a service does not know that was put back to a moment, ms since the epoch. */
+  forgetSince(moment: number): void;
+  /** Forgets all idempotency keys: they are free again a day later. */
+  forgetKeys?(): void;
+}
+
+interface RunOf {
   readonly members: readonly Member[];
-  readonly crowd: Crowd;
-  readonly subscriber: Subscriber;
-  readonly disputes: Disputes;
+  readonly witnesses: readonly Witness[];
 }
 
 const INTERLUDES: readonly Interlude[] = [
@@ -82,7 +84,7 @@ export const INTERLUDE_NAMES: readonly string[] = INTERLUDES.map(({ name }) => n
 export interface DrawnInterlude {
   readonly name: string;
   /** Ends all processes, lets it happen, and starts them again. */
-  run(of: Witnesses): Promise<void>;
+  run(of: RunOf): Promise<void>;
   /** Waits for what is done about it later. @returns what must not have been */
   finish(): Promise<readonly Finding[]>;
 }
@@ -112,18 +114,17 @@ export function drawnInterlude(cluster: Cluster, withinMs: number): DrawnInterlu
     });
   return {
     name: happening.name,
-    async run({ members, crowd, subscriber, disputes }) {
+    async run({ members, witnesses }) {
       simulation.marks.sometimes(happening.name);
       const ms = happening.rest(chance);
       for (const member of members) member.restAndRestart(ms);
       await simulation.run(simulation.ms() + ms / 2);
       happening.change?.(cluster, chance);
       restored = (await copy?.putBack()) ?? undefined;
-      if (copy !== undefined && restored !== undefined)
-        for (const one of [crowd, subscriber, disputes]) one.forgetSince(copy.at);
+      if (copy !== undefined && restored !== undefined) for (const one of witnesses) one.forgetSince(copy.at);
       await simulation.run(simulation.ms() + ms / 2);
       await simulation.run(simulation.ms() + READY_MS, () => members.every((member) => member.started()));
-      crowd.forgetKeys();
+      for (const one of witnesses) one.forgetKeys?.();
       restored?.resumeLater();
     },
     finish: async () => restored?.finish() ?? [],

@@ -12,7 +12,6 @@ import { type Erasures, openErasures } from '../../../src/ops/people/index.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { CHARGE_PREFIX, REFUND_PREFIX } from '../../../src/providers/payments/simulated.js';
 import { readable } from '../../../src/service/engines.js';
-import { entriesOf } from '../checks/money.js';
 import { type EventLog, eventLog } from '../engines/eventLog.js';
 import { openSimulatedEvents } from '../engines/eventStore.js';
 import { openSimulatedKeys } from '../engines/keyStore.js';
@@ -22,6 +21,7 @@ import { IMMEDIATE, linkTo } from '../world/link.js';
 import { type SimulatedProcess, startProcess } from '../world/simulatedProcess.js';
 import { perform } from '../world/simulatedWorld.js';
 import type { Cluster } from './cluster.js';
+import { BY_HAND_PREFIX, type ByHand, entriesOf } from './paymentAccount.js';
 
 const OPERATOR = { user: 'cli:operator' };
 const REASON = 'the machine is lost';
@@ -109,7 +109,8 @@ interface ResumptionOptions {
 /** An operator resumes outward work, and looks whether any was done before. */
 function openResumption(cluster: Cluster, { operator, chance, backedUp }: ResumptionOptions) {
   const { simulation, ledger, receivers } = cluster;
-  const counts = (): string => `${ledger.texts().length} entries, ${receivers.received.length} deliveries`;
+  const requested = (): number => ledger.texts().filter(({ text }) => !text.startsWith(BY_HAND_PREFIX)).length;
+  const counts = (): string => `${requested()} entries, ${receivers.received.length} deliveries`;
   const before = counts();
   /** Otherwise nobody can have charged, sent or delivered anything for the backup's log. */
   const waits = backedUp.stored.some(({ type }) => type === 'OutwardWorkStarted');
@@ -179,4 +180,6 @@ function reconcile({ log: { stored }, ledger }: Cluster): void {
   for (const prefix of [CHARGE_PREFIX, REFUND_PREFIX])
     for (const [rest] of entriesOf<ChargeReply | RefundReply>(ledger, prefix))
       if (!causes.has(prefix + rest)) ledger.delete(prefix + rest, undefined, 0);
+  for (const [rest, { transaction_id }] of entriesOf<ByHand>(ledger, BY_HAND_PREFIX))
+    if (!causes.has(CHARGE_PREFIX + transaction_id)) ledger.delete(BY_HAND_PREFIX + rest, undefined, 0);
 }

@@ -1,0 +1,251 @@
+/**
+ * Operators who import while clients act and things fail (docs/import.md): a product with a pool of codes, a card and a
+ * user who buys at once; other PINs; users who are made inactive or work for another merchant. They see what answers say
+ * of what was imported just before.
+ */
+import { erasedUsers } from '../../../src/cli/importLog.js';
+import { keyedHash } from '../../../src/domain/keyedHash.js';
+import { importCatalogue } from '../../../src/import/importCatalogue.js';
+import { ImportFaultsError } from '../../../src/import/faults.js';
+import { currentTime } from '../../../src/lib/clock.js';
+import { sleep } from '../../../src/lib/world.js';
+import { openErasures } from '../../../src/ops/people/index.js';
+import { ConflictError } from '../../../src/ports/eventStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { readable } from '../../../src/service/engines.js';
+import { purchaseOf } from '../../support/service/giftFlow.js';
+import { openSimulatedEvents } from '../engines/eventStore.js';
+import { openSimulatedKeys } from '../engines/keyStore.js';
+import type { Finding } from '../model/finding.js';
+import { type Answer, field, listField, textField } from '../model/history.js';
+import type { Cluster } from '../service/cluster.js';
+import type { Member } from '../service/member.js';
+import { simulatedHash } from '../service/passwords.js';
+import { linkTo } from '../world/link.js';
+import { perform } from '../world/simulatedWorld.js';
+import { openClient } from './client.js';
+import { LEAVERS } from './leavers.js';
+import { sentOnce } from './sentOnce.js';
+
+export interface Importers {
+  /** Lets them act until the virtual time `untilMs`. */
+  start(untilMs: number): void;
+  /** Imports all leavers again. To be called once nothing fails any more, and erasures are carried out. */
+  finish(): Promise<void>;
+  /** The service was restored from a backup, which may lack what was imported. */
+  forgetSince(): void;
+  /** What answers showed that contradicts an import. */
+  findings(): readonly Finding[];
+}
+
+/** Share of runs in which somebody imports. */
+const PROBABILITY = 0.5;
+const PAUSE = { least: 500, most: 8_000 };
+const RETRY = { least: 200, most: 2_000 };
+const CODES = 3;
+/** Virtual ms after which an inactive user's token is refused, with room to spare (docs/api/tokens.md#sessions). */
+const HOLDS_MS = 3_000;
+const MERCHANTS = ['coffee', 'shops'];
+/** A till's user who works now for one merchant, now for the other. */
+export const MOVER = 'till-mover';
+const AT_COFFEE = 'bean-soho';
+const WITHIN_MS = 300_000;
+
+/** Whatever an import said, from when its end was known; ms since the epoch. `until`: when the next import began. */
+interface Said<T> {
+  readonly value: T;
+  readonly from: number;
+  readonly began: number;
+}
+
+interface Season {
+  readonly name: string;
+  /** Imports of PINs by code. */
+  readonly pins: Map<string, Said<string>[]>;
+  readonly gifts: string[];
+  inactive?: Said<true>;
+}
+
+/**
+ * @param gifts ids of gifts that a till of the merchant `coffee` may redeem
+ * @param times how much faster they act than is usual
+ */
+export function openImporters(
+  cluster: Cluster,
+  members: readonly Member[],
+  { gifts, times }: { readonly gifts: () => readonly string[]; readonly times: number },
+): Importers {
+  const { simulation } = cluster;
+  const client = openClient(simulation, { name: 'importer', members });
+  const { chance, process } = client;
+  const happensHere = chance.happens(PROBABILITY);
+  const findings: Finding[] = [];
+  const found = (text: string): void => void findings.push({ rule: 'imports', text });
+  let seasons: Season[] = [];
+  let number = 0;
+  /** The merchant that the mover works for; `undefined`: not known. */
+  let moved: Said<string> | undefined;
+
+  function deps(): Parameters<typeof importCatalogue>[0] {
+    const settings = cluster.config('api');
+    const log = readable(
+      openSimulatedEvents(cluster.log, linkTo('events', process, simulation)),
+      settings,
+      undefined,
+      openSimulatedKeys(cluster.keys, linkTo('keys', process, simulation)),
+    );
+    const hash = keyedHash(Buffer.from(settings.hashKey ?? ''));
+    return { ...log, hash, erasedUsers: async () => erasedUsers(openErasures(log)), now: currentTime };
+  }
+
+  /** Repeats an import until it is done. @returns when it began and ended; `undefined`: it was refused */
+  async function imported(file: object): Promise<{ readonly began: number; readonly from: number } | undefined> {
+    const began = simulation.now();
+    for (;;)
+      try {
+        await importCatalogue(deps(), file, { by: { user: 'cli:importer' } });
+        return { began, from: simulation.now() };
+      } catch (error) {
+        if (error instanceof ImportFaultsError) return undefined;
+        if (!(error instanceof UnavailableError) && !(error instanceof ConflictError)) throw error;
+        await sleep(chance.between(RETRY.least, RETRY.most));
+      }
+  }
+
+  const userOf = (id: string, more: object): object => ({
+    id,
+    username: `${id}@test.example`,
+    password_hash: simulatedHash(`${id}-password`, 'm=4096,t=3,p=1', 'c2ltdWxhdGVkIHNhbHQgIQ'),
+    name: id,
+    ...more,
+  });
+
+  /** A new product, with codes, a card and a user who buys it at once. */
+  async function open(): Promise<void> {
+    const name = `season-${++number}`;
+    const codes = Array.from({ length: CODES }, (_, index) => `${name}-code-${index}`.toUpperCase());
+    const season: Season = { name, pins: new Map(), gifts: [] };
+    const done = await imported({
+      segments: [{ id: name, name, voucherType: 'alpha/pin', expiry: 60 }],
+      products: [{ id: name, brand_id: 'bean', name, sale_price: 300, segments: [name] }],
+      users: [userOf(name, {})],
+      payment_methods: [{ reference: `pm_card_${name}`, kind: 'card', users: [name] }],
+      voucher_codes: codes.map((code) => ({ segment_id: name, code, pin: '1000' })),
+    });
+    if (done === undefined) return found(`the import of ${name} was refused`);
+    for (const code of codes) season.pins.set(code, [{ value: '1000', ...done }]);
+    seasons.push(season);
+    await buy(season);
+  }
+
+  async function buy(season: Season): Promise<void> {
+    const { name } = season;
+    const body = purchaseOf(name, [{}], { reference: `pm_card_${name}` });
+    const answer = await sentOnce(client, name, 'POST', '/api/v2/transactions', body);
+    simulation.marks.sometimes(`a purchase of what was just imported is answered ${answer?.status ?? 'never'}`);
+    if (answer?.status !== 201) return;
+    season.gifts.push(...listField(answer.body, 'data', 'gifts').map(String));
+    if (chance.happens(0.7)) await draw(season);
+  }
+
+  async function changePins(season: Season): Promise<void> {
+    const pin = String(2_000 + ++number);
+    const codes = [...season.pins.keys()];
+    const voucher_codes = codes.map((code) => ({ segment_id: season.name, code, pin }));
+    const done = await imported({ voucher_codes });
+    if (done !== undefined) for (const code of codes) season.pins.get(code)?.push({ value: pin, ...done });
+    if (chance.happens(0.7)) await draw(season);
+  }
+
+  /** Draws a voucher of the pool. Of a code that a gift has already nobody knows when it got its PIN. */
+  async function draw({ name, pins, gifts: own }: Season): Promise<void> {
+    const gift = own.shift();
+    if (gift === undefined) return;
+    const sent = simulation.now();
+    const answer = await sentOnce(client, name, 'POST', `/api/v2/gifts/${gift}/voucher/claimed`, {});
+    if (answer?.status !== 200) return;
+    simulation.marks.sometimes('a code is drawn from a pool that was just imported');
+    const [code = '', pin = ''] = listField(answer.body, 'data').map((one) => textField(one, 'value'));
+    const said = pins.get(code);
+    if (said === undefined) return found(`gift ${gift} has the code ${code}, which is none of the pool of ${name}`);
+    const latest = said.findLastIndex(({ from }) => from <= sent);
+    if (!said.slice(Math.max(0, latest)).some(({ value }) => value === pin))
+      found(`gift ${gift} has the code ${code} with the PIN ${pin}, but the import says ${said[latest]?.value}`);
+  }
+
+  async function close(season: Season): Promise<void> {
+    const { name } = season;
+    const done = await imported({ users: [userOf(name, { active: false })] });
+    if (done === undefined) return;
+    season.inactive = { value: true, ...done };
+    await refused(season);
+  }
+
+  async function refused({ name, inactive }: Season): Promise<void> {
+    const sent = simulation.now();
+    const answer = await client.exchange(name, { method: 'GET', path: '/api/v2/me', headers: {}, body: undefined });
+    if (inactive !== undefined && answer !== undefined && answer.status < 300 && sent > inactive.from + HOLDS_MS)
+      found(`${name} is inactive since ${inactive.from}, and was shown ${JSON.stringify(answer.body)} at ${sent}`);
+  }
+
+  async function move(): Promise<void> {
+    const merchant = chance.pick(MERCHANTS);
+    moved = undefined;
+    const done = await imported({
+      users: [userOf(MOVER, { merchant_id: merchant, permissions: ['redeem', 'unredeem', 'webhooks'] })],
+    });
+    if (done !== undefined) moved = { value: merchant, ...done };
+  }
+
+  async function redeem(): Promise<void> {
+    const some = gifts();
+    if (some.length === 0) return;
+    const before = moved;
+    const sent = simulation.now();
+    const path = `/api/v2/gifts/${chance.pick(some)}/redemptions`;
+    const answer: Answer | undefined = await sentOnce(client, MOVER, 'POST', path, { location_id: AT_COFFEE });
+    if (before === undefined || before !== moved || answer === undefined || sent < before.from + HOLDS_MS) return;
+    simulation.marks.sometimes(`a redemption by a user who has moved is answered ${answer.status}`);
+    if (answer.status < 300 && before.value !== 'coffee')
+      found(
+        `${MOVER} works for ${before.value}, and redeemed at ${AT_COFFEE}: ${String(field(answer.body, 'data', 'id'))}`,
+      );
+  }
+
+  async function act(): Promise<void> {
+    const acts: (() => Promise<void>)[] = [open, move, redeem, redeem];
+    if (seasons.length > 0) {
+      const season = chance.pick(seasons);
+      const on = (what: (one: Season) => Promise<void>) => async (): Promise<void> => what(season);
+      if (season.inactive === undefined) acts.push(on(buy), on(changePins), on(changePins), on(draw), on(close));
+      else acts.push(on(refused), on(refused));
+    }
+    await chance.pick(acts)();
+  }
+
+  return {
+    start(untilMs) {
+      if (!happensHere) return;
+      process.start('acting', async () => {
+        while (simulation.ms() < untilMs) {
+          await sleep(chance.between(PAUSE.least, PAUSE.most) / times);
+          await act();
+        }
+      });
+    },
+    async finish() {
+      const again = async (): Promise<void> => {
+        for (const { id, ...own } of LEAVERS) {
+          const done = await imported({ users: [userOf(id, own)] });
+          simulation.marks.sometimes('an import of an erased user is refused', done === undefined);
+        }
+      };
+      if (happensHere) await perform(simulation, process, 'import leavers again', again, WITHIN_MS);
+    },
+    forgetSince() {
+      seasons = [];
+      moved = undefined;
+    },
+    findings: () => findings,
+  };
+}
