@@ -50,6 +50,6 @@ export interface Place {
   readonly number: number;
   /** Release of the supervisor. The release folder may have been replaced since it was loaded. */
   readonly version: string;
-  /** Whether other processes serve already, so that connections are accepted only once this one does, too. */
+  /** Whether a process has served before: then this one accepts connections only once it serves, too. */
   readonly late: boolean;
 }

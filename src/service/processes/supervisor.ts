@@ -127,7 +127,7 @@ async function freePort(host: string): Promise<number> {
 }
 
 function start(fleet: Fleet, slot: Slot): void {
-  const late = fleet.slots.some(({ state }) => state === 'serving');
+  const late = fleet.slots.some(({ hasServed }) => hasServed);
   const place: Place = { number: slot.number, version: VERSION, late };
   slot.state = 'starting';
   let worker: Worker;

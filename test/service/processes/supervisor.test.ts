@@ -135,6 +135,20 @@ test('goes on and loses no acknowledged redemption when a process is killed, and
   assert.equal(child.exitCode, null);
 });
 
+test('hands no connection to a process that does not serve yet, also where all have died', async (context) => {
+  const { url, workers } = await start(context);
+  const pids = workers();
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+  await eventually(() => pids.every(isGone));
+  const statuses: number[] = [];
+  await eventually(async () => {
+    const reply = await request(`${url}/healthz`, 'GET').catch(() => undefined);
+    if (reply !== undefined) statuses.push(reply.status);
+    return (await partsOf(url).catch(() => undefined))?.['processes']?.detail === '2 of 2 serve';
+  });
+  assert.deepEqual(new Set(statuses), new Set([200]));
+});
+
 test('starts a process again once the system can start processes again', async (context) => {
   const node = join(context.dir, 'node');
   copyFileSync(process.execPath, node);
