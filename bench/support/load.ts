@@ -89,20 +89,10 @@ export async function measuredLoad(server: Server, plan: Omit<LoadPlan, 'url'>):
 async function run(plan: LoadPlan): Promise<LoadResult> {
   const lines = readFileSync(plan.requests, 'utf8').trimEnd().split('\n');
   const { pick, connections } = plan;
-  const { host, hostname, port } = new URL(plan.url);
+  const { hostname, port } = new URL(plan.url);
   const encoded = (line: string): Buffer => {
-    const { path, headers, body = '' } = JSON.parse(line) as LoadRequest;
-    const all = {
-      Host: host,
-      ...plan.headers,
-      ...headers,
-      ...(plan.method === 'GET' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }),
-    };
-    return Buffer.from(
-      `${plan.method} ${path} HTTP/1.1\r\n${Object.entries(all)
-        .map(([name, value]) => `${name}: ${value}\r\n`)
-        .join('')}\r\n${body}`,
-    );
+    const request = JSON.parse(line) as LoadRequest;
+    return encodedRequest(plan.url, plan.method, { ...request, headers: { ...plan.headers, ...request.headers } });
   };
   // Made before the clock runs.
   const chosen =
@@ -194,11 +184,26 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   };
 }
 
+/** A request as it is sent. @param url of the server */
+export function encodedRequest(url: string, method: LoadPlan['method'], request: LoadRequest): Buffer {
+  const { path, headers, body = '' } = request;
+  const all = {
+    Host: new URL(url).host,
+    ...headers,
+    ...(method === 'GET' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }),
+  };
+  return Buffer.from(
+    `${method} ${path} HTTP/1.1\r\n${Object.entries(all)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('')}\r\n${body}`,
+  );
+}
+
 /**
  * Whether an answer has all arrived. The servers that are measured send a length with short answers and chunks with
  * long ones.
  */
-function isWhole(answer: string): boolean {
+export function isWhole(answer: string): boolean {
   const head = answer.indexOf('\r\n\r\n');
   if (head < 0) return false;
   const length = /\r\ncontent-length: (\d+)/i.exec(answer.slice(0, head))?.[1];

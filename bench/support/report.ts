@@ -18,6 +18,14 @@ export function table(rows: readonly Readonly<Record<string, string | number>>[]
   console.log([line(names), ...cells.map(line)].join('\n'));
 }
 
+/** The same as a table of Markdown. */
+export function markdown(rows: readonly Readonly<Record<string, string | number>>[]): string {
+  const names = Object.keys(rows[0] ?? {});
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  const all = rows.map((row) => line(names.map((name) => shown(row[name] ?? ''))));
+  return [line(names), line(names.map(() => '--:')), ...all].join('\n');
+}
+
 /** A number as tables have it; text as it is. */
 export function shown(value: string | number): string {
   if (typeof value === 'string') return value;

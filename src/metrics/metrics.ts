@@ -44,6 +44,7 @@ export interface Metrics {
 
 interface MetricsOptions extends ProcessOptions {
   readonly connections: () => ConnectionsShown | undefined;
+  readonly shedRequests: () => number | undefined;
   /** Number of this process among those that one page shows; `undefined`: it has a page of its own. */
   readonly processNumber?: number | undefined;
 }
@@ -53,6 +54,13 @@ export function openMetrics(options: MetricsOptions): Metrics {
   if (options.processNumber !== undefined) registry.setDefaultLabels({ [PROCESS_LABEL]: options.processNumber });
   const show = exposition(registry);
   showConnections(show, options.connections);
+  show.counter(
+    {
+      name: 'gift_shed_requests_total',
+      help: 'Requests at PORT answered 503 because they came faster than the process could begin them',
+    },
+    () => [[[], options.shedRequests() ?? 0]],
+  );
   const requests = countRequests(show);
   const limited = countLimited(show);
   const staffRefused = countStaffRefused(show);

@@ -325,6 +325,12 @@ const SETTINGS = {
     12_000,
     'requests a minute without a valid token by one address, as `TRUSTED_PROXIES` tells it; 0: no limit',
   ),
+  requestWaitMs: setting(
+    'REQUEST_WAIT_MS',
+    wholeNumber(0, 60_000),
+    100,
+    'how long a request may wait until it is begun, while requests come faster than the process can answer them, before it is answered 503, milliseconds; 0: no limit',
+  ),
   unknownGiftsPerCaller: setting(
     'UNKNOWN_GIFTS_PER_CALLER',
     wholeNumber(0, 1_000_000),

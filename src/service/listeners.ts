@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { peerNetwork } from '../api/auth/address.js';
 import { connectionLimits, FEW_CONNECTIONS } from '../api/listener/admission.js';
-import { type Listener, listen } from '../api/listener/listener.js';
+import { type Listener, type ListenerOptions, listen } from '../api/listener/listener.js';
 import type { Resources } from '../lib/async/resources.js';
 import { addressOf } from '../lib/urls.js';
 import type { Config } from './config.js';
@@ -29,17 +29,17 @@ export interface Urls {
  * @throws the listener's errors (a taken port)
  */
 export async function openListeners(config: Config, logger: Logger, open: Resources, late = false): Promise<Listeners> {
-  const { roles, host, port: apiPort, metricsPort, opsPort } = config;
+  const { roles, host, port: apiPort, metricsPort, opsPort, requestWaitMs } = config;
   const networkOf = peerNetwork(config.trustedProxies);
-  const listening = async (port: number, limits = FEW_CONNECTIONS): Promise<Listener> => {
+  const listening = async (port: number, own: ListenerOptions = {}): Promise<Listener> => {
     const onError = (err: Error): void => logger.error({ err, port }, 'the listener met an error');
-    return open.add(await listen(port, host, onError, { limits, networkOf, late }));
+    return open.add(await listen(port, host, onError, { limits: FEW_CONNECTIONS, networkOf, late, ...own }));
   };
   const servesApi = roles.has('api');
   return {
-    api: servesApi ? await listening(apiPort, connectionLimits()) : undefined,
+    api: servesApi ? await listening(apiPort, { limits: connectionLimits(), requestWaitMs }) : undefined,
     health: metricsPort === undefined ? undefined : await listening(metricsPort),
-    ops: servesApi && opsPort !== undefined ? await listening(opsPort) : undefined,
+    ops: servesApi && opsPort !== undefined ? await listening(opsPort, { requestWaitMs }) : undefined,
   };
 }
 

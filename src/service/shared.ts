@@ -104,6 +104,7 @@ export async function openShared(
       version: VERSION,
       dataDir: config.dataDir,
       connections: () => listeners.api?.connections(),
+      shedRequests: () => listeners.api?.shedRequests(),
       processNumber: member?.number,
     }),
   );

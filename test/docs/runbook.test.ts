@@ -3,6 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
+import { pipelined, requestText } from '../support/service/rawHttp.js';
 import { missingIn } from '../support/service/runbook.js';
 import { request, untilReady, userTokenOf } from '../support/service/service.js';
 import { buyInto, inTrouble, RUNBOOK } from '../support/service/trouble.js';
@@ -122,6 +123,16 @@ test('gifts for staff: support reassigns a gift to a colleague', async () => {
       body: { user_id: 'aud', reason: 'a test' },
     });
     assert.equal(answer.status, 403, answer.text);
+    await trouble.follow();
+  });
+});
+
+test('overload', async () => {
+  await inTrouble('Overload', { REQUEST_WAIT_MS: '1' }, async (trouble) => {
+    const { url = '' } = await trouble.start();
+    await untilReady(url);
+    const lookUp = requestText('GET', '/api/v2/products', { Connection: 'keep-alive' });
+    await pipelined(url, Array<string>(1_000).fill(lookUp));
     await trouble.follow();
   });
 });

@@ -51,6 +51,7 @@ test('runs whole without any setting', () => {
       payments: 'simulated',
       notifications: 'simulated',
       addressRateLimit: 12_000,
+      requestWaitMs: 100,
       opsRateLimit: 6_000,
       erasureDelay: 259_200,
       erasuresPerDay: 20,

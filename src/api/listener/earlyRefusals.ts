@@ -105,15 +105,31 @@ function onceSent(response: ServerResponse | undefined, then: () => void): void 
   else response.once('finish', then);
 }
 
+/** Answers a request that the application does not get. Its connection stays open. */
+export function answerRefused(response: ServerResponse, as: ErrorCode): void {
+  const { status, headers, body } = refusalOf(as);
+  response.writeHead(status, headers).end(body);
+}
+
 function answerText(as: ErrorCode): string {
+  const { status, headers, body } = refusalOf(as);
+  const all = {
+    ...headers,
+    // Required in answers but 1xx and 5xx (RFC 9110 6.6.1); Node sets none here.
+    Date: new Date(systemMs()).toUTCString(),
+    Connection: 'close',
+  };
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${Object.entries(all)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')}\r\n${body}`;
+}
+
+function refusalOf(as: ErrorCode) {
   const [status, error] = ERRORS[as];
   const body = JSON.stringify({ error });
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': String(body.length),
-    // Required in answers but 1xx and 5xx (RFC 9110 6.6.1); Node sets none here.
-    Date: new Date(systemMs()).toUTCString(),
-    Connection: 'close',
     'X-Request-Id': randomUUID(),
     [CODE_HEADER]: as,
     'Content-Security-Policy': "default-src 'none'",
@@ -123,7 +139,5 @@ function answerText(as: ErrorCode): string {
     'X-Frame-Options': 'SAMEORIGIN',
     ...retryAfterOf(as),
   };
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-    .join('')}\r\n${body}`;
+  return { status, headers, body };
 }

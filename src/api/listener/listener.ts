@@ -15,7 +15,8 @@ import {
   ANSWERED_CONNECTIONS,
 } from './admission.js';
 import { type Lingering, lingering } from './lingering.js';
-import { type Refusals, refusals } from './earlyRefusals.js';
+import { answerRefused, type Refusals, refusals } from './earlyRefusals.js';
+import { requestTurns } from './requestTurns.js';
 
 /** Time for running requests at a stop, ms. */
 const GRACE_MS = 8_000;
@@ -31,6 +32,8 @@ export interface Listener {
   serve(handler: RequestHandler): void;
   /** Connections refused since the start, and open at present. */
   connections(): ConnectionCounts;
+  /** Number of requests refused since the start, because they came faster than they could be begun. */
+  shedRequests(): number;
   /** Waits for the requests that earlier handlers took. Requests that take longer than 8 s lose their connections. */
   settled(): Promise<void>;
   /**
@@ -41,6 +44,9 @@ export interface Listener {
 
 /** How long a request's headers may take, and how long a new connection may send nothing, ms. */
 const HEADERS_MS = 15_000;
+
+/** Health is told however many requests wait: a process that works hard must not be taken for one that has died. */
+const AT_ONCE: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
 /** Refusals by the HTTP parser's error code; all other codes are malformed requests. */
 const REFUSED: Readonly<Record<string, ErrorCode>> = {
@@ -56,11 +62,13 @@ class RunningResponse extends ServerResponse {
   number = 0;
 }
 
-interface ListenerOptions {
+export interface ListenerOptions {
   /** Limits on connections. Default: by the open files that this process may have. */
   readonly limits?: ConnectionLimits;
   readonly networkOf?: NetworkOf;
   readonly headersMs?: number;
+  /** The longest wait of a request until it is begun, in milliseconds; 0, the default: no limit. */
+  readonly requestWaitMs?: number;
   /** Whether connections are accepted only from `open` on. */
   readonly late?: boolean;
 }
@@ -78,6 +86,7 @@ export async function listen(
     limits = connectionLimits(),
     networkOf = peerNetwork([]),
     headersMs = HEADERS_MS,
+    requestWaitMs = 0,
     late = false,
   }: ListenerOptions = {},
 ): Promise<Listener> {
@@ -91,6 +100,7 @@ export async function listen(
   }
   const ends = lingering();
   const refusing = refusals(ends);
+  const turns = requestTurns(requestWaitMs);
   const receive = (request: IncomingMessage, response: RunningResponse): void => {
     if (!namesItsHost(request)) refusing.refuse(request.socket, 'malformed_request');
     else if (handler === undefined) refusing.refuse(request.socket, 'unavailable');
@@ -99,10 +109,13 @@ export async function listen(
       // Discards the rest of a request that was refused early, so that the answer arrives and the connection can stay
       // open.
       if (announcesBody(request)) response.once('finish', () => void (request.complete || ends.drain(request)));
-      response.handler = handler;
+      const begun = handler;
+      response.handler = begun;
       response.number = running.put(response);
       response.on('close', ended);
-      return void handler(request, response);
+      if (AT_ONCE.has(request.url ?? '')) return void begun(request, response);
+      if (turns.take(() => void (response.destroyed || begun(request, response)))) return;
+      answerRefused(response, 'unavailable');
     }
     // Some clients read no answer before they have sent the body.
     request.resume();
@@ -169,6 +182,7 @@ export async function listen(
       handler = next;
     },
     connections: admitted.counts,
+    shedRequests: turns.refused,
     async settled() {
       const earlier = running.values().filter((response) => response.handler !== handler);
       const force = after(GRACE_MS, () => earlier.forEach(({ socket }) => socket?.destroy()));

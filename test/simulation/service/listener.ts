@@ -45,6 +45,7 @@ export function simulatedListener(port: number): SimulatedListener {
       handler = next;
     },
     connections: () => ({ open: running.size, refused: { all: 0, address: 0, unheard: 0 } }),
+    shedRequests: () => 0,
     settled,
     async close() {
       isOpen = false;

@@ -1,6 +1,7 @@
 /** Sends bytes as they are over TCP: requests that no HTTP client would send. */
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../assertions/until.js';
 
 /** An answer, read from the wire. */
 export interface RawReply {
@@ -84,6 +85,25 @@ export function requestText(
   return `${method} ${target} HTTP/1.1\r\n${Object.entries(all)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')}\r\n${Buffer.from(body).toString('latin1')}`;
+}
+
+/** Sends requests on one connection without waiting for answers. @returns the answers, in their order */
+export async function pipelined(url: string, requests: readonly string[]): Promise<readonly RawReply[]> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  let rest = Buffer.alloc(0);
+  const replies: RawReply[] = [];
+  socket.on('data', (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    for (let reply = parse(rest, false); reply !== undefined; reply = parse(rest, false)) {
+      replies.push(reply);
+      rest = rest.subarray(rest.indexOf('\r\n\r\n') + 4 + Number(reply.headers.get('content-length')));
+    }
+  });
+  socket.write(requests.join(''));
+  await until(() => replies.length === requests.length);
+  socket.destroy();
+  return replies;
 }
 
 /** What came of a request whose sender reads nothing before it has sent all. */

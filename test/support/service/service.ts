@@ -99,6 +99,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     CHARGE_WAIT_MS: '20000',
     // Signed heads are appended at any time: the log's end would not stand still.
     SEAL_EVERY_MS: '3600000',
+    // On a slow machine many requests at once are no overload.
+    REQUEST_WAIT_MS: '0',
     ...engines.settings,
     ...options.env,
     DATA_DIR: dataDir,
