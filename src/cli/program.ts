@@ -43,47 +43,7 @@ Example:
 
 Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted.`,
     );
-  gift.addCommand(diagnoseCommand(terminal));
-  gift.addCommand(importCommand(terminal));
-  gift.addCommand(copyCommand(terminal));
-  gift.addCommand(backupCommand(terminal));
-  gift.addCommand(restoreCommand(terminal));
-  gift.addCommand(resumeCommand(terminal));
-  gift.addCommand(holdCommand(terminal));
-  gift.addCommand(keysCommand(terminal));
-  gift.addCommand(
-    new Command('payments')
-      .summary('compare payments with their provider')
-      .description('What auditors and support do with payments.')
-      .addCommand(reconcileCommand(terminal))
-      .addHelpText('after', examples('gift payments reconcile --day 2026-05-04')),
-  );
-  gift.addCommand(
-    new Command('purchases')
-      .summary('find and refund purchases')
-      .description('What support does with purchases.')
-      .addCommand(purchaseListCommand(terminal))
-      .addCommand(refundCommand(terminal))
-      .addCommand(refundsCommand(terminal))
-      .addHelpText(
-        'after',
-        examples(
-          'gift purchases list --product p1 --from 2026-05-04 --to 2026-05-04',
-          'gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --reason "bought twice by mistake"',
-        ),
-      ),
-  );
-  gift.addCommand(giftsCommand(terminal));
-  gift.addCommand(parkedCommand(terminal));
-  gift.addCommand(peopleCommand(terminal));
-  gift.addCommand(webhooksCommand(terminal));
-  gift.addCommand(historyCommand(terminal));
-  gift.addCommand(logCommand(terminal));
-  gift.addCommand(auditCommand(terminal));
-  gift.addCommand(projectionsCommand(terminal));
-  gift.addCommand(witnessCommand(terminal));
-  gift.addCommand(listenCommand(terminal));
-  gift.addCommand(triggerCommand(terminal));
+  for (const make of COMMANDS) gift.addCommand(make(terminal));
   for (const command of withInner(gift)) {
     command.exitOverride();
     command.configureOutput({
@@ -93,6 +53,54 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
     command.showHelpAfterError('(--help shows how it is used)');
   }
   return gift;
+}
+
+const COMMANDS = [
+  diagnoseCommand,
+  importCommand,
+  copyCommand,
+  backupCommand,
+  restoreCommand,
+  resumeCommand,
+  holdCommand,
+  keysCommand,
+  paymentsCommand,
+  purchasesCommand,
+  giftsCommand,
+  parkedCommand,
+  peopleCommand,
+  webhooksCommand,
+  historyCommand,
+  logCommand,
+  auditCommand,
+  projectionsCommand,
+  witnessCommand,
+  listenCommand,
+  triggerCommand,
+];
+
+function paymentsCommand(terminal: Terminal): Command {
+  return new Command('payments')
+    .summary('compare payments with their provider')
+    .description('What auditors and support do with payments.')
+    .addCommand(reconcileCommand(terminal))
+    .addHelpText('after', examples('gift payments reconcile --day 2026-05-04'));
+}
+
+function purchasesCommand(terminal: Terminal): Command {
+  return new Command('purchases')
+    .summary('find and refund purchases')
+    .description('What support does with purchases.')
+    .addCommand(purchaseListCommand(terminal))
+    .addCommand(refundCommand(terminal))
+    .addCommand(refundsCommand(terminal))
+    .addHelpText(
+      'after',
+      examples(
+        'gift purchases list --product p1 --from 2026-05-04 --to 2026-05-04',
+        'gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --reason "bought twice by mistake"',
+      ),
+    );
 }
 
 const HELP_COLUMNS = 80;

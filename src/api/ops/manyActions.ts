@@ -7,7 +7,7 @@ import type { Call } from '../pipeline/route.js';
 import { dataAnswer, entity, flagSchema, listSchema, record, textSchema } from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
-import { ACTION_PROPERTIES, receiverIn } from './supportActions.js';
+import { ACTION_PROPERTIES, ACTIONS, receiverIn } from './supportActions.js';
 
 /** Items of one call at most: an answer must not take minutes. */
 const MOST_ITEMS = 100;
@@ -38,31 +38,20 @@ const { user_id, phone_number, expiry_date, ticket, voided } = ACTION_PROPERTIES
 interface Kind {
   /** Fields of the body that the action takes, and those it needs. */
   readonly takes: readonly string[];
-  readonly needs?: string;
-  readonly daily?: DailyLimit;
+  readonly needs?: readonly string[] | undefined;
+  readonly daily?: DailyLimit | undefined;
   readonly action: (body: Call['body']) => ManyAction;
 }
 
-const ticketIn = (body: Call['body']): { readonly ticket: string | undefined } => ({
-  ticket: body['ticket'] as string | undefined,
-});
-
+/** The actions for one gift, and refunds. The receivers of a reassignment are in the items. */
 const KINDS: Readonly<Record<ManyAction['name'], Kind>> = {
-  resend: { takes: [], action: () => ({ name: 'resend' }) },
+  ...(Object.fromEntries(
+    ACTIONS.map(({ name, properties, required, daily, action }): [string, Kind] => [
+      name,
+      { takes: Object.keys(properties), needs: required, daily, action },
+    ]),
+  ) as Record<(typeof ACTIONS)[number]['name'], Kind>),
   reassign: { takes: [], action: () => ({ name: 'reassign' }) },
-  extend: {
-    takes: ['expiry_date'],
-    needs: 'expiry_date',
-    action: (body) => ({ name: 'extend', expiryDate: body['expiry_date'] as string }),
-  },
-  unredeem: { takes: [], daily: 'support-reversals', action: () => ({ name: 'unredeem' }) },
-  replace: {
-    takes: ['voided'],
-    daily: 'support-replacements',
-    action: (body) => ({ name: 'replace', voided: body['voided'] === true }),
-  },
-  block: { takes: ['ticket'], action: (body) => ({ name: 'block', ...ticketIn(body) }) },
-  unblock: { takes: ['ticket'], action: (body) => ({ name: 'unblock', ...ticketIn(body) }) },
   refund: { takes: ['voided'], action: (body) => ({ name: 'refund', voided: body['voided'] === true }) },
 };
 const NAMES = Object.keys(KINDS) as ManyAction['name'][];
@@ -169,8 +158,8 @@ function kindOf(name: ManyAction['name'], body: Call['body']): Kind {
   const kind = KINDS[name];
   const other = Object.keys(body).find((field) => ![...COMMON, 'action', ...kind.takes].includes(field));
   if (other !== undefined) throw new HttpError('schema', { message: `${name} takes no ${other}` });
-  if (kind.needs !== undefined && body[kind.needs] === undefined)
-    throw new HttpError('schema', { message: `${name} wants ${kind.needs}` });
+  const missing = kind.needs?.find((field) => body[field] === undefined);
+  if (missing !== undefined) throw new HttpError('schema', { message: `${name} wants ${missing}` });
   return kind;
 }
 

@@ -93,7 +93,7 @@ interface DescribedAction extends Pick<OpsRoute, 'summary' | 'description' | 'un
   readonly action: (body: Call['body']) => SupportAction;
 }
 
-const ACTIONS: readonly DescribedAction[] = [
+export const ACTIONS: readonly DescribedAction[] = [
   {
     name: 'resend',
     outward: true,
