@@ -3,7 +3,7 @@ import { type ReservationKind, holderOf } from '../domain/account.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { inSlices } from '../lib/async/slices.js';
 import type { FaultCollector } from './faults.js';
-import { ARRAY_NAMES, type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
+import { ARRAY_NAMES, type ArrayName, type IdKind, KIND_OF_ARRAY, REFERENCES } from './file.js';
 import { checkGivenHashes } from './givenHashes.js';
 import type { LogState } from './logState.js';
 import { idField, type Shaped } from './shapes.js';
@@ -14,7 +14,6 @@ import {
   type DesiredPaymentMethod,
   type DesiredUser,
 } from './desired.js';
-import { REFERENCES } from './referenceFields.js';
 import { ID_PATTERN } from './schemas.js';
 
 /** Maximum size of an entry: with its metadata it must fit into an event of 1,000,000 bytes. */

@@ -69,22 +69,13 @@ type Of<A extends ArrayName> = NonNullable<DesiredImport[A]>[number];
 /** Returns the id of a username or a number, known or proposed. */
 export type ReservedIds = (name: PersonName) => string;
 
-type Makers = {
-  readonly [A in ArrayName]: (entry: FileArrays[A], index: number, hash: KeyedHash, idOf: ReservedIds) => Of<A>;
-};
+type Maker<A extends ArrayName> = (entry: FileArrays[A], hash: KeyedHash, idOf: ReservedIds) => Omit<Of<A>, 'index'>;
 
-const MAKERS: Makers = {
-  integrations: (entry, index) => ({ index, id: entry.id, value: entry }),
-  merchants: (entry, index) => ({ index, id: entry.id, value: { ...DEFAULTS.merchants, ...entry } }),
-  brands: (entry, index) => ({ index, id: entry.id, value: { ...DEFAULTS.brands, ...entry } }),
-  stores: (entry, index) => ({ index, id: entry.id, value: { ...DEFAULTS.stores, ...entry } }),
-  segments: (entry, index) => ({ index, id: entry.id, value: { ...DEFAULTS.segments, ...entry } }),
-  products: (entry, index) => ({ index, id: entry.id, value: { ...DEFAULTS.products, ...entry } }),
-  categories: (entry, index) => ({ index, id: entry.id, value: { ...DEFAULTS.categories, ...entry } }),
-  users: ({ password, password_hash, ...entry }, index, _hash, idOf) => {
+/** Makers of entries that have more to them than their fields and defaults. */
+const MAKERS: { readonly [A in ArrayName]?: Maker<A> } = {
+  users: ({ password, password_hash, ...entry }, _hash, idOf) => {
     const { username, phone } = reservationsOf(entry);
     return {
-      index,
       id: entry.id,
       value: { ...DEFAULTS.users, ...entry, phone_number: phone ?? null },
       secret: givenSecret(password === undefined ? undefined : opaqueString(password), password_hash),
@@ -94,24 +85,29 @@ const MAKERS: Makers = {
       phoneUnreadable: entry.phone_number !== undefined && phone === undefined,
     };
   },
-  clients: ({ secret, secret_hash, ...entry }, index) => ({
-    index,
+  clients: ({ secret, secret_hash, ...entry }) => ({
     id: entry.id,
     value: { ...DEFAULTS.clients, ...entry },
     secret: givenSecret(secret, secret_hash),
   }),
-  payment_methods: ({ top_ups, ...entry }, index) => ({
-    index,
+  payment_methods: ({ top_ups, ...entry }) => ({
     id: entry.reference,
     value: { ...DEFAULTS.payment_methods, ...entry, active: true },
     topUps: top_ups ?? [],
   }),
-  voucher_codes: (entry, index, hash) => ({
-    index,
+  voucher_codes: (entry, hash) => ({
     id: `${entry.segment_id}-${hash('code', entry.code)}`,
     value: { ...DEFAULTS.voucher_codes, ...entry },
   }),
 };
+
+function makerOf(array: ArrayName): Maker<ArrayName> {
+  const plain = (entry: { readonly id: string }): object => ({
+    id: entry.id,
+    value: { ...DEFAULTS[array], ...entry },
+  });
+  return (MAKERS[array] ?? plain) as Maker<ArrayName>;
+}
 
 /** `undefined` (a fault) unless exactly one of the two is given. */
 function givenSecret(plain: string | undefined, hash: string | undefined): GivenSecret | undefined {
@@ -153,9 +149,9 @@ export async function desiredOf(file: CheckedFile, hash: KeyedHash, idOf: Reserv
   const desired: Partial<Record<ArrayName, Of<ArrayName>[]>> = {};
   for (const array of Object.keys(file) as ArrayName[]) {
     const made: Of<ArrayName>[] = [];
-    const make = MAKERS[array] as (entry: unknown, index: number, hash: KeyedHash, idOf: ReservedIds) => Of<ArrayName>;
-    const entries: readonly Placed<unknown>[] = file[array] ?? [];
-    await inSlices(entries, ({ entry, index }) => made.push(make(entry, index, hash, idOf)));
+    const make = makerOf(array);
+    const entries: readonly Placed<FileArrays[ArrayName]>[] = file[array] ?? [];
+    await inSlices(entries, ({ entry, index }) => made.push({ index, ...make(entry, hash, idOf) } as Of<ArrayName>));
     desired[array] = made;
   }
   return desired as DesiredImport;

@@ -17,8 +17,7 @@ import { idOf, kindOf } from '../domain/streamName.js';
 import { type VoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
 import type { EventStore, Recorded, RecordedEvent, StreamAppend } from '../ports/eventStore.js';
 import { readableFields } from '../runtime/personal/index.js';
-import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './file.js';
-import { REFERENCES } from './referenceFields.js';
+import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY, REFERENCES } from './file.js';
 
 export interface Stored<S> {
   readonly revision: StreamAppend['expected'];
@@ -75,18 +74,7 @@ export async function readLogState(events: EventStore, file: CheckedFile, signal
   // `evolve` folds each kind to its own type.
   const of = <S>(kind: string): ReadonlyMap<string, Stored<S>> => streamsOf(kind) as ReadonlyMap<string, Stored<S>>;
   return {
-    entries: {
-      integration: of('integration'),
-      merchant: of('merchant'),
-      brand: of('brand'),
-      store: of('store'),
-      segment: of('segment'),
-      product: of('product'),
-      category: of('category'),
-      user: of('user'),
-      client: of('client'),
-      paymentMethod: of('paymentMethod'),
-    },
+    entries: Object.fromEntries(Object.values(KIND_OF_ARRAY).map((kind) => [kind, of(kind)])) as LogState['entries'],
     reservations: { username: of('username'), phone: of('phone') },
     codes: of('voucherCode'),
     wallets: of('wallet'),
