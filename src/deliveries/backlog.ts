@@ -3,6 +3,7 @@
  * order of the log. Those of different gifts do not wait for each other.
  */
 import type { Position } from '../ports/eventStore.js';
+import { isWaitedFor } from './retries.js';
 
 export interface Waiting {
   /** Position of the feed's entry; for a ping, of the event that requested it. */
@@ -96,7 +97,7 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
     add,
     take(now, pausedUntil = 0) {
       for (const head of heads()) {
-        if (dueAt(head, pausedUntil) > now) continue;
+        if (isWaitedFor(dueAt(head, pausedUntil), now)) continue;
         taken.set(head.key, { position: head.position, requested: false });
         return head;
       }

@@ -8,6 +8,7 @@ import { type LineDeps, type LineState, nowMs, openLineState, presentProgress } 
 import { isSubscribed } from './message.js';
 import { type Progress, startedAfresh } from './progress.js';
 import type { Reading } from './reading.js';
+import { isWaitedFor } from './retries.js';
 import type { EndpointStatus } from './tally.js';
 import { isFailing } from './verdict.js';
 
@@ -75,7 +76,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     progress: () => presentProgress(line),
     isOf: (sources) => reader.isOf(sources),
     status() {
-      const failing = isFailing(line.progress) || (line.progress.pausedUntil ?? 0) > nowMs(line);
+      const failing = isFailing(line.progress) || isWaitedFor(line.progress.pausedUntil ?? 0, nowMs(line));
       const state = isStalled() ? 'stalled' : failing ? 'failing' : 'working';
       return { state, waiting: line.backlog.size, oldest: line.backlog.oldest() };
     },

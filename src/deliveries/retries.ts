@@ -25,6 +25,9 @@ const FACTOR = 4;
 /** The longest pause that a receiver may request. */
 const MOST_REQUESTED_MS = DAY_MS;
 
+/** Whether a wait goes on. One that is far longer than any may be was set by a clock that was ahead, and is over. */
+export const isWaitedFor = (end: number, now: number): boolean => end > now && end - now < 2 * MOST_REQUESTED_MS;
+
 /** @param tries number of failed attempts, from 1. @param chance random number from 0 to 1 */
 export function pauseAfter(tries: number, { firstMs, mostMs }: RetrySchedule, chance: number): number {
   return Math.min(mostMs, firstMs * FACTOR ** Math.min(tries - 1, 20)) * (1 - chance / 2);

@@ -2,7 +2,7 @@
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 import { scheduled, type Waiting } from './backlog.js';
 import type { Progress } from './progress.js';
-import { requestedPause, pauseAfter, type RetrySchedule } from './retries.js';
+import { isWaitedFor, requestedPause, pauseAfter, type RetrySchedule } from './retries.js';
 import type { Outcome } from './sender.js';
 
 /** Number of failures without a success from which an endpoint counts as failing. */
@@ -50,7 +50,8 @@ export function verdictOf(
   moment: Moment,
 ): Verdict {
   const { now } = moment;
-  const paused = (before.pausedUntil ?? 0) > now ? { pausedUntil: before.pausedUntil as number } : {};
+  const { pausedUntil = 0 } = before;
+  const paused = isWaitedFor(pausedUntil, now) ? { pausedUntil } : {};
   if (isDelivered(outcome))
     return { delivered: true, health: { failures: 0, ...paused }, abandoned: false, ours: false };
   const gone = 'status' in outcome && outcome.status === GONE;

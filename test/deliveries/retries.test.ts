@@ -142,6 +142,14 @@ test('holds what follows a failure of its key until that is due', () => {
   assert.equal(backlog.take(NOW)?.tries, 2);
 });
 
+test('ends a wait that is longer than any may be, as one by a clock that was ahead', () => {
+  const ahead = NOW + 10 * DAY_MS;
+  assert.ok(openBacklog([item('1', 'gift', { tries: 1, nextAt: ahead })]).take(NOW) !== undefined);
+  assert.ok(openBacklog([item('1')]).take(NOW, ahead) !== undefined);
+  const { again, health } = judge(answer(500), {}, { failures: 0, pausedUntil: ahead });
+  assert.deepEqual([again?.nextAt, health.pausedUntil], [NOW + 5 * SECOND_MS, undefined]);
+});
+
 test('adds what waits already only to make it due', () => {
   const backlog = openBacklog([item('1', 'gift', { tries: 3, nextAt: NOW + 9 })]);
   assert.equal(backlog.take(NOW), undefined);
