@@ -26,7 +26,11 @@ export const REDEMPTION_FILTERS = {
     chosen: 'at this location',
     streamOf: (id: string) => catalogueStream('store', id),
   },
-  user: { columns: [], chosen: 'what this user did', streamOf: (id: string) => accountStream('user', id) },
+  user: {
+    columns: [],
+    chosen: 'what this user, or `cli:{system user}@{host}`, did',
+    streamOf: (id: string) => accountStream('user', id),
+  },
   gift: {
     columns: ['gift_id'],
     chosen: 'of this gift, by its id or shortcode',
@@ -53,13 +57,17 @@ export const REDEMPTION_FILTER_NAMES = Object.keys(REDEMPTION_FILTERS) as Redemp
 
 export type RedemptionFilter = Readonly<Partial<Record<RedemptionFilterName, string | undefined>>>;
 
+/** Whether a user is one of the command line's, who have no account (docs/support.md#acting-person). */
+const isCommandLine = (user: string): boolean => user.startsWith('cli:');
+
 /** @throws UnavailableError */
 export async function unknownTo(events: EventStore, filter: RedemptionFilter): Promise<UnknownFilter | undefined> {
   return unknownFilter(
     events,
     REDEMPTION_FILTER_NAMES.flatMap((name) => {
       const id = filter[name];
-      return id === undefined ? [] : [{ name, id, stream: REDEMPTION_FILTERS[name].streamOf(id) }];
+      const isKnown = id === undefined || (name === 'user' && isCommandLine(id));
+      return isKnown ? [] : [{ name, id, stream: REDEMPTION_FILTERS[name].streamOf(id) }];
     }),
   );
 }
@@ -67,7 +75,7 @@ export async function unknownTo(events: EventStore, filter: RedemptionFilter): P
 /** The gift or person that a list is about, for the access record. */
 export const redemptionTopic = ({ gift, user }: RedemptionFilter): Readonly<Record<string, string>> => ({
   ...(gift === undefined ? {} : { gift }),
-  ...(user === undefined ? {} : { person: user }),
+  ...(user === undefined || isCommandLine(user) ? {} : { person: user }),
 });
 
 /** A redemption or reversal. */

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { generateHistory } from '../../../bench/support/history.js';
 import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore/eventStore.js';
 import { logRange, readRange } from '../../../src/ops/ranges/range.js';
-import { readRedemptions, type RedemptionRecord } from '../../../src/ops/redemptions/redemptionHistory.js';
+import { readRedemptions, type RedemptionRecord, unknownTo } from '../../../src/ops/redemptions/redemptionHistory.js';
 import { timeZone } from '../../../src/ops/ranges/times.js';
 import { foldTotals, sumOf } from '../../../src/ops/totals/totals.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
@@ -94,6 +94,33 @@ test('a range that holds nothing reads nothing', async () => {
     for await (const _ of readRange(events, await logRange(events, { zone, ...words }), {})) batches += 1;
     assert.is(batches, 0, JSON.stringify(words));
   }
+});
+
+test('finds what was done on the command line, whose callers have no account', async () => {
+  const user = 'cli:desk@host';
+  const [redeemed] = await all();
+  await events.append(
+    redeemed?.stream ?? '',
+    [
+      {
+        id: randomUUID(),
+        type: 'GiftUnredeemed',
+        at: '2026-02-01T10:00:00.000Z',
+        data: { redemption_id: redeemed?.redemption.redemption_id, by_support: true },
+        metadata: { commandId: 'c', correlationId: 'r', by: { user } },
+      },
+    ],
+    'any',
+  );
+  assert.is(await unknownTo(events, { user }), undefined);
+  assert.is((await unknownTo(events, { user: 'nobody' }))?.name, 'user');
+  const found: RedemptionRecord[] = [];
+  for await (const { records } of readRedemptions(events, await logRange(events, { zone }), { user }))
+    found.push(...records);
+  assert.equal(
+    found.map(({ type, stream }) => [type, stream]),
+    [['GiftUnredeemed', redeemed?.stream]],
+  );
 });
 
 test('fails on a reversal of a redemption that its gift does not have', async () => {
