@@ -87,6 +87,9 @@ export interface ServiceOptions {
   readonly app?: Overrides;
 }
 
+/** On a slow machine the many requests that some tests send at once are no overload. */
+const NEVER_SHED = { REQUEST_WAIT_MS: '0' };
+
 const SPLIT_ROLES = ['worker', 'projector', 'processor', 'api'];
 
 /** Starts it and waits until it is ready. */
@@ -99,8 +102,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     CHARGE_WAIT_MS: '20000',
     // Signed heads are appended at any time: the log's end would not stand still.
     SEAL_EVERY_MS: '3600000',
-    // On a slow machine many requests at once are no overload.
-    REQUEST_WAIT_MS: '0',
+    ...NEVER_SHED,
     ...engines.settings,
     ...options.env,
     DATA_DIR: dataDir,
@@ -254,7 +256,10 @@ export async function startProcess(
   main = MAIN,
   node = process.execPath,
 ): Promise<ServiceProcess> {
-  const child = spawn(node, [main], { env: { ...cleanEnv(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(node, [main], {
+    env: { ...cleanEnv(), ...NEVER_SHED, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const lines: string[] = [];
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => resolve());
