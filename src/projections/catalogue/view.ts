@@ -178,9 +178,12 @@ async function update(view: View): Promise<void> {
  * Entries whose documents are out of service, from their streams: without them, tills would be refused the gifts of a
  * brand. An entry stays as it was before an event that can't be folded.
  */
-async function brokenEntries({ broken, events }: View): Promise<CatalogueDocument[]> {
+async function brokenEntries(view: View): Promise<CatalogueDocument[]> {
+  const { model, events } = view;
   const documents: CatalogueDocument[] = [];
-  for (const stream of broken) {
+  // A repair returns a document to service only after it has raised the edition.
+  if (view.broken.length > 0) view.broken = await model.outOfService();
+  for (const stream of view.broken) {
     let document: CatalogueDocument | undefined;
     try {
       for (const event of await events.read(stream)) document = catalogueProjection.evolve(document, event, stream, 0);

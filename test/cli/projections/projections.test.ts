@@ -443,8 +443,8 @@ test('shows which process works, how fast, and a rebuild under way', async ({ di
       await settled(projector, events);
       await gift(dir, ['projections', 'rebuild', 'gifts', ...REASON]);
       await store.records.put('rebuild/transactions', {
-        target: 2_000_007,
-        from: 2,
+        target: 1_000_007,
+        from: 1,
         kind: 'rebuild',
         state: 'building',
         attended: true,
@@ -453,7 +453,7 @@ test('shows which process works, how fast, and a rebuild under way', async ({ di
         at: '2026-05-04T00:00:00.000Z',
       });
       await store.records.put('progress/transactions', {
-        target: 2_000_007,
+        target: 1_000_007,
         progress: { events: 50, total: 200, per_second: 10, seconds_left: 15 },
       });
       let writing = true;
@@ -472,7 +472,7 @@ test('shows which process works, how fast, and a rebuild under way', async ({ di
       assert.match(words.out, /^run by no process$/m);
       assert.match(
         words.out,
-        /transactions: rebuild to 2, build 7 is building, 50 events of about 200; no process builds it: gift projections rebuild transactions goes on, --abort ends it; asked for by cli:ann@till at .*: why\[2J/,
+        /transactions: rebuild to 1, build 7 is building, 50 events of about 200; no process builds it: gift projections rebuild transactions goes on, --abort ends it; asked for by cli:ann@till at .*: why\[2J/,
       );
       assert.match(words.out, new RegExp(`gifts: version ${V} is kept until`));
       const model = json.records().find(({ name }) => name === 'gifts');

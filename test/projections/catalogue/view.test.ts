@@ -204,6 +204,10 @@ test('an entry whose document is out of service is read from its stream, as far 
   fake.logged.push(changedEvent('product-p1', 'ProductAdded', 4, product('p1', { sale_price: 7 })));
   await view.refresh();
   assert.is(view.current().products.get('p1')?.sale_price, 7, 'no edition tells of later events');
+  fake.broken.length = 0;
+  fake.logged.push(changedEvent('product-p1', 'ProductChanged', 5, { sale_price: 8 }));
+  await view.refresh();
+  assert.is(view.current().products.get('p1')?.sale_price, 7, 'in service again, it is read from the read model');
 });
 
 test('the catalogue is unavailable until it has been read, be it empty', async () => {
