@@ -10,7 +10,7 @@ import { GIFT_PARAM } from '../gifts/deps.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema, SuccessAnswer } from '../pipeline/route.js';
 import { countSchema, entity, jsonAnswer, listSchema, textSchema, timeSchema } from '../pipeline/schemas.js';
-import type { OpsRoute } from '../ops/frame.js';
+import { type OpsRoute, STAFF } from '../ops/frame.js';
 
 const TEXT = textSchema();
 const SALT = textSchema('16 bytes in hex.');
@@ -90,7 +90,7 @@ export function giftProofRoutes(deps: ProofDeps, history: HistoryDeps): OpsRoute
       description:
         'The events of the gift, its purchase and its notifications, with proofs that they stand in the log of the latest checkpoint. Secret and personal fields are left as salted hashes. 404 also while no checkpoint covers the gift.',
       tag: 'Evidence',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       params: { giftId: "The gift's id or shortcode, or the id of one of its redemptions." },
       reads: ['redemptions'],
       answers: [PROOF],

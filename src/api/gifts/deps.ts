@@ -22,6 +22,9 @@ export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
 
 export const GIFT_PARAM = { giftId: "The gift's id or shortcode." };
 
+/** What routes of one gift have in common. */
+export const OF_GIFT = { caller: 'user', params: GIFT_PARAM, giftParam: 'giftId' } as const;
+
 export const viewing = (
   { publicUrl, shortcodes, now: present }: Pick<GiftRouteDeps, 'publicUrl' | 'shortcodes' | 'now'>,
   user: UserDocument,

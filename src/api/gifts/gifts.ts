@@ -15,7 +15,7 @@ import { waitUntilProjected } from '../pipeline/positions.js';
 import { BEHIND_WAIT_MS } from '../../runtime/readmodels/index.js';
 import type { Route } from '../pipeline/route.js';
 import { contextOf, userOf } from '../pipeline/commandContext.js';
-import { GIFT_PARAM, type GiftRouteDeps, viewing } from './deps.js';
+import { OF_GIFT, type GiftRouteDeps, viewing } from './deps.js';
 import { openGift } from './openGift.js';
 import { giftEntity } from '../../entities/gifts.js';
 import { giftAfter, withMessage } from '../../entities/joinedGift.js';
@@ -42,10 +42,8 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       description:
         'Any signed-in user who holds the shortcode may look a gift up: it is unguessable. The id is enough for its buyer, its owner and users of a merchant that it is valid for; for others it is `gift not found`.',
       tag: 'Gifts',
-      caller: 'user',
+      ...OF_GIFT,
       embeds: GIFT_RELATIONS,
-      params: GIFT_PARAM,
-      giftParam: 'giftId',
       answers: [
         jsonAnswer('The gift.', dataSchema(giftSchema, giftEmbeddedSchema), {
           data: giftExample,
@@ -75,9 +73,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       description:
         'Makes the caller the owner of a gift that was bought without a receiver; the first claim wins. A repeated claim by the owner answers the gift again. It takes the shortcode: by the id of a gift that is another’s it is `gift not found`.',
       tag: 'Gifts',
-      caller: 'user',
-      params: GIFT_PARAM,
-      giftParam: 'giftId',
+      ...OF_GIFT,
       answers: [dataAnswer('The gift, now the caller’s.', giftSchema, boughtGiftExample)],
       errors: [
         'cannot_claim',
@@ -122,9 +118,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       description:
         "For points of sale: the codes of the calling user's merchant. A gift is redeemed against any single one of them.",
       tag: 'Gifts',
-      caller: 'user',
-      params: GIFT_PARAM,
-      giftParam: 'giftId',
+      ...OF_GIFT,
       answers: [
         dataAnswer('The codes; none when the merchant has none.', adjustmentCodesSchema, {
           product_id: giftExample.purchase_id,

@@ -5,7 +5,7 @@ import type { RedemptionDocument } from '../../projections/gifts.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { cursorBody, cursorParameters, cursorRequest, cursorAnswer, firstOf } from '../representation/cursors.js';
-import { GIFT_PARAM, type GiftRouteDeps } from './deps.js';
+import { OF_GIFT, type GiftRouteDeps } from './deps.js';
 import { redemptionEntity } from '../../entities/gifts.js';
 import { openGift } from './openGift.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
@@ -45,9 +45,7 @@ export function redemptionListRoutes(deps: GiftRouteDeps): Route[] {
       description:
         'All redemptions of the gift, reversed ones too, the latest first. Callers are those who look the gift up.',
       tag: 'Redemptions',
-      caller: 'user',
-      params: GIFT_PARAM,
-      giftParam: 'giftId',
+      ...OF_GIFT,
       query: querySchema(cursorParameters('^[0-9a-f]{1,64}$')),
       answers: [cursorAnswer(redemptionSchema, redemptionExample)],
       async open(early) {

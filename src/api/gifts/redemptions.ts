@@ -7,7 +7,7 @@ import { dataAnswer, entity, textSchema } from '../pipeline/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema } from '../pipeline/route.js';
 import { contextOf, userOf } from '../pipeline/commandContext.js';
-import { GIFT_PARAM } from './deps.js';
+import { GIFT_PARAM, OF_GIFT } from './deps.js';
 import { redemptionEntity } from '../../entities/gifts.js';
 import { keyNamed, openCancel, REDEEM_ROUTE, type RedemptionKeyDeps } from './redemptionKeys.js';
 import { redemptionExample, redemptionSchema, reversedSchema } from './schemas.js';
@@ -31,9 +31,7 @@ export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
       description:
         'By the customer owning the gift, at any location, or by a merchant user for a merchant the gift is valid for, at the merchant’s own locations.',
       tag: 'Redemptions',
-      caller: 'user',
-      params: GIFT_PARAM,
-      giftParam: 'giftId',
+      ...OF_GIFT,
       body: REDEEM_BODY,
       bodyExample: { location_id: redemptionExample.location_id },
       answers: [dataAnswer('The redemption.', redemptionSchema, redemptionExample, { status: 201 })],

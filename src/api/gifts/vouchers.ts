@@ -17,7 +17,7 @@ import { waitUntilProjected } from '../pipeline/positions.js';
 import { BEHIND_WAIT_MS } from '../../runtime/readmodels/index.js';
 import type { Answer, EarlyCall, Route, Schema } from '../pipeline/route.js';
 import { contextOf, userOf } from '../pipeline/commandContext.js';
-import { GIFT_PARAM, type GiftRouteDeps, viewing } from './deps.js';
+import { OF_GIFT, type GiftRouteDeps, viewing } from './deps.js';
 import { giftEntity, voucherV1, voucherV2 } from '../../entities/gifts.js';
 import { giftAfter } from '../../entities/joinedGift.js';
 import { openGift } from './openGift.js';
@@ -116,9 +116,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       summary: 'Voucher options',
       description: 'The segments that a voucher of this gift may be generated for.',
       tag: 'Vouchers',
-      caller: 'user',
-      params: GIFT_PARAM,
-      giftParam: 'giftId',
+      ...OF_GIFT,
       answers: [jsonAnswer('The options.', voucherOptionsSchema, voucherOptionsExample)],
       async open(early) {
         const joined = await openGift(deps, early);
@@ -144,9 +142,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       description:
         'A gift has one voucher with one code, whichever endpoint made it: a later call answers the one there is.',
       tag: 'Vouchers',
-      caller: 'user',
-      params: GIFT_PARAM,
-      giftParam: 'giftId',
+      ...OF_GIFT,
       reads: ['voucherCodes'],
       body: V2_BODY,
       bodyOptional: true,
@@ -173,9 +169,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       description:
         'Generates none: a gift without a voucher is answered 404. A voucher that was generated in the V1 format is shown in this one.',
       tag: 'Vouchers',
-      caller: 'user',
-      params: GIFT_PARAM,
-      giftParam: 'giftId',
+      ...OF_GIFT,
       answers: [jsonAnswer('The voucher.', voucherV2Schema, voucherV2Example)],
       errors: ['cannot_redeem', 'staff_receives_no_gifts', 'voucher_not_found'],
       async open(early) {
@@ -194,10 +188,8 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       summary: 'Generate a V1 voucher',
       description: 'For brands with integration ids 1 to 6. The code is at `embedded.vouchers[0].code`.',
       tag: 'Vouchers',
-      caller: 'user',
+      ...OF_GIFT,
       embeds: ['voucher', 'voucher.segment'],
-      params: GIFT_PARAM,
-      giftParam: 'giftId',
       reads: ['voucherCodes'],
       body: V1_BODY,
       bodyOptional: true,

@@ -10,6 +10,7 @@ import {
   mustNotBeCached,
   takesKeys,
 } from '../pipeline/route.js';
+import { textSchema } from '../pipeline/schemas.js';
 import { componentSchemas, pascalCase } from './schemas.js';
 import { type DescribedWebhook, webhookItem } from './webhooks.js';
 import { HEADERS, PARAMETERS, TAGS, overview, securitySchemes } from './texts.js';
@@ -92,7 +93,7 @@ const errorSchema = {
   additionalProperties: false,
   required: ['error'],
   properties: {
-    error: { type: 'string', description: 'What is wrong, in words. The texts are part of the contract.' },
+    error: textSchema('What is wrong, in words. The texts are part of the contract.'),
   },
 };
 
@@ -145,7 +146,7 @@ function parametersOf(route: Route, names: readonly string[], reference: Referen
       in: 'path',
       required: true,
       ...(description === undefined ? {} : { description }),
-      schema: { type: 'string' },
+      schema: textSchema(),
     };
   });
   const properties = Object.entries((route.query?.['properties'] ?? {}) as Record<string, Schema>);
@@ -189,7 +190,7 @@ function headerParameters(route: Route): Json[] {
   const shared = names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
   if (route.signature === undefined) return shared;
   const { header: name, description } = route.signature;
-  return [{ name, in: 'header', required: true, description, schema: { type: 'string' } }, ...shared];
+  return [{ name, in: 'header', required: true, description, schema: textSchema() }, ...shared];
 }
 
 function requestBody(route: Route, body: Schema, reference: Reference): Json {
@@ -214,6 +215,11 @@ const ACCEPTED = Object.fromEntries(
 );
 
 const LIMIT_HEADERS = { RateLimit: header('RateLimit'), 'RateLimit-Policy': header('RateLimitPolicy') };
+
+const describedHeaders = (descriptions: Readonly<Record<string, string>> = {}): Json =>
+  Object.fromEntries(
+    Object.entries(descriptions).map(([name, description]) => [name, { description, schema: textSchema() }]),
+  );
 
 function everyAnswer(route: Route): Json {
   return {
@@ -240,11 +246,10 @@ function success(route: Route, answer: SuccessAnswer, reference: Reference): Jso
     headers['Gift-Position'] = header('GiftPosition');
     headers['Idempotent-Replayed'] = header('IdempotentReplayed');
   }
-  for (const [name, description] of Object.entries(answer.headers ?? {}))
-    headers[name] = { description, schema: { type: 'string' } };
+  Object.assign(headers, describedHeaders(answer.headers));
   if (answer.status === 304) return { description: answer.description, headers };
   const type = answer.contentType ?? 'application/json';
-  const schema = answer.schema === undefined ? { type: 'string' } : reference(named(route, 'Answer', answer.schema));
+  const schema = answer.schema === undefined ? textSchema() : reference(named(route, 'Answer', answer.schema));
   return {
     description: answer.description,
     headers,
@@ -256,7 +261,7 @@ function success(route: Route, answer: SuccessAnswer, reference: Reference): Jso
           { schema: reference(also.schema), example: also.example },
         ]),
       ),
-      ...Object.fromEntries((answer.alsoAs ?? []).map((other) => [other, { schema: { type: 'string' } }])),
+      ...Object.fromEntries((answer.alsoAs ?? []).map((other) => [other, { schema: textSchema() }])),
     },
   };
 }
@@ -275,10 +280,7 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   }
   if (errors.some(({ code }) => code === 'schema' || code === 'unknown_embed'))
     headers[FIELD_HEADER] = header('ErrorField');
-  for (const { code } of errors) {
-    for (const [name, description] of Object.entries(route.errorHeaders?.[code] ?? {}))
-      headers[name] = { description, schema: { type: 'string' } };
-  }
+  for (const { code } of errors) Object.assign(headers, describedHeaders(route.errorHeaders?.[code]));
   const examples: Json = {};
   for (const { code, message } of errors) {
     let name: string = code;
@@ -298,7 +300,7 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
     headers,
     content: {
       'application/json': { schema, examples },
-      ...(route.errorPage === undefined ? {} : { 'text/html': { schema: { type: 'string' } } }),
+      ...(route.errorPage === undefined ? {} : { 'text/html': { schema: textSchema() } }),
     },
   };
 }

@@ -2,7 +2,7 @@ import { type Finding, FINDING_CODES, HARMS } from '../../ops/diagnosis/index.js
 import { dataAnswer, entity, listSchema, textSchema } from '../pipeline/schemas.js';
 import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
-import type { OpsRoute } from './frame.js';
+import { type OpsRoute, STAFF } from './frame.js';
 
 const findingSchema = entity('Finding', {
   code: { type: 'string', enum: FINDING_CODES },
@@ -30,7 +30,7 @@ export function diagnosisRoutes({ diagnose }: Pick<OpsDeps, 'diagnose'>): OpsRou
       description:
         'Looks at all that the service knows of itself, and lists what is wrong, the greatest harm to people and money first. An empty list: nothing is wrong. What could not be looked at is a finding (`not_known`). Takes two seconds after a minute without calls.',
       tag: 'Diagnosis',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       watched: true,
       evenUnrecorded: true,
       answers: [dataAnswer('What is wrong.', listSchema(findingSchema), [example])],

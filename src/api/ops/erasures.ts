@@ -17,7 +17,7 @@ import {
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
-import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf, STAFF } from './frame.js';
 
 type ErasureView = Awaited<ReturnType<Erasures['erase']>>['view'];
 type ErasureRequestView = Awaited<ReturnType<Erasures['request']>>['view'];
@@ -170,7 +170,7 @@ export function openErasureRoutes({ erasures }: Pick<OpsDeps, 'erasures'>): OpsR
       summary: 'Erasures that are requested or in progress',
       description: 'All of them, the one that is due first at the beginning.',
       tag: 'People',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       answers: [dataAnswer('The erasures.', listSchema(requestSchema), [requestExample])],
       async handle() {
         const open = await erasures.unfinished();

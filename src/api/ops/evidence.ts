@@ -13,7 +13,7 @@ import {
   timeSchema,
 } from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
-import type { OpsRoute } from './frame.js';
+import { type OpsRoute, STAFF } from './frame.js';
 
 const TEXT = textSchema();
 const TIME = timeSchema();
@@ -76,7 +76,7 @@ export function evidenceRoutes({ evidence }: Pick<OpsDeps, 'evidence'>): OpsRout
       description:
         'What is stored of them. Whether the log is what was signed, only a verification of the whole log tells (`gift audit verify`).',
       tag: 'Audit',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       watched: true,
       answers: [dataAnswer('The heads.', evidenceSchema, example)],
       async handle() {

@@ -60,6 +60,9 @@ export interface OpsStream {
   records(): AsyncIterable<Exported>;
 }
 
+/** Roles of a route that support and auditors may call. */
+export const STAFF = ['support', 'auditor'] as const satisfies OpsRoute['roles'];
+
 export interface OpsRoute extends Omit<
   RouteDescription,
   'caller' | 'roles' | 'noStore' | 'giftParam' | 'knownParametersOnly'

@@ -23,7 +23,7 @@ import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
 import { withPersonalTexts } from '../../ops/history/personalTexts.js';
-import type { Exported, OpsRoute } from './frame.js';
+import { type Exported, type OpsRoute, STAFF } from './frame.js';
 import { ALL_RELATIONS, giftAsOf } from '../../ops/history/giftAsOf.js';
 import { requestedPastInstant, zoneParameter } from './ranges.js';
 
@@ -53,7 +53,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
         'Across streams, in log order: the purchase and its payment, the issue, notifications, redemptions, vouchers, parked work. A transaction gives the lives of all its gifts; ' +
         'of a purchase of several gifts only the receivers of those asked for are shown.',
       tag: 'Audit',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       personal: true,
       params: PARAMS,
       reads: ['redemptions'],
@@ -109,7 +109,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
       description:
         "The API's answer at that time, with the catalogue and accounts of that time, to the owner at that time or another user. The voucher's code is never shown, the message only with `personal`.",
       tag: 'Audit',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       personal: true,
       params: PARAMS,
       reads: ['redemptions'],

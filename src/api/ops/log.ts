@@ -17,7 +17,7 @@ import { faultOf } from '../pipeline/errors.js';
 import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
-import type { OpsRoute } from './frame.js';
+import { type OpsRoute, STAFF } from './frame.js';
 import { limitParameter, nextPageSchema, PAGE_MS } from './nextPages.js';
 import { rangeExample, rangeParameters, rangeProperties, refuseUnknownFilter, requestedRange } from './ranges.js';
 import { flagSchema, integerSchema, jsonAnswer, querySchema, textSchema } from '../pipeline/schemas.js';
@@ -51,7 +51,7 @@ export function logRoutes({
         'In the order of the log, without access records. All filters must match. A page may hold fewer events than `limit`, even none, and not be the last. ' +
         'At the end of the log `end` is true, and `next` is where a later call goes on: a live tail is a poll of it. Such a call leaves no access record where it shows no event.',
       tag: 'Audit',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       personal: true,
       query: querySchema({
         ...filterParameters,

@@ -21,7 +21,7 @@ import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { callerSchema, eventExample, eventSchema } from './eventSchemas.js';
-import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf, STAFF } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
 import { refuseOtherPositions } from './ranges.js';
 
@@ -130,7 +130,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       description:
         'Work that process managers gave up and that waits for a person, in order of its last event. `next` is the `after` of the following page.',
       tag: 'Parked work',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       reads: ['parked'],
       query: querySchema({
         state: textSchema('Only work in this state.', { enum: [...STATES, 'all'], default: 'parked' }),
@@ -170,7 +170,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       summary: 'One piece of parked work',
       description: 'With its events: each time it was parked and why, who retried or discarded it and why.',
       tag: 'Parked work',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       params,
       answers: [
         dataAnswer('The work.', withEvents, { ...example, reason: null, settled: false, events: [exampleEvent] }),

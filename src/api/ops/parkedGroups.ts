@@ -26,7 +26,7 @@ import {
 } from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { handledItems } from './manyActions.js';
-import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf, STAFF } from './frame.js';
 
 const ID = textSchema();
 /** Pieces that one call decides on, by default and at most: an answer must not take minutes. */
@@ -141,7 +141,7 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
       description:
         'What waits for a person, by process manager, step and cause, the largest group first: how many, since when, until when, and an example.',
       tag: 'Parked work',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       answers: [dataAnswer('All groups.', listSchema(groupSchema), [groupExample])],
       async handle() {
         const found = await waitingGroups(events);

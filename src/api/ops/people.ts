@@ -18,7 +18,7 @@ import { HttpError } from '../pipeline/errors.js';
 import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { requestedPerson } from './erasures.js';
-import type { OpsRoute } from './frame.js';
+import { type OpsRoute, STAFF } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
 
 const TEXT = textSchema();
@@ -135,7 +135,7 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
       summary: 'Find a person',
       description: `By exactly one of what is known of them. At most ${SEARCH.mostPeople} are answered.`,
       tag: 'People',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       allPersonal: true,
       unrecorded: SEARCH.peopleBy.filter((by) => by !== 'charge' && by !== 'message_id'),
       query: querySchema({
@@ -214,7 +214,7 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects }, mode
       description:
         'By exactly one of what a caller at the support desk knows, the latest first: what the person bought, got, claimed or had reassigned to them; the gifts of a charge; the gift of a message or a redemption.',
       tag: 'Support',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       allPersonal: true,
       reads: ['byUser'],
       unrecorded: ['phone_number', 'username'],

@@ -13,7 +13,7 @@ import { jsonAnswer, record } from '../pipeline/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
 import type { Named } from './deps.js';
-import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
+import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty, STAFF } from './frame.js';
 import { TASKS } from './projectionSchemas.js';
 
 /** How long an answer waits for the end of a task, ms. */
@@ -95,7 +95,7 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       method: 'POST',
       path: '/ops/projections/:name/verification',
       operation: 'verifyProjection',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       summary: 'Compare a read model with the log, document by document',
       description:
         'Folds the log into a temporary copy and compares it by id with the served documents, which stay in use; documents that changed meanwhile are compared again. The answer is 202 where this takes longer than 5 s. ' +
@@ -116,7 +116,7 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       method: 'GET',
       path: '/ops/projections/:name/verification',
       operation: 'getVerification',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       summary: 'The last verification of a read model',
       watched: true,
       answers: [{ status: 200, description: 'Its progress or result.', ...TASKS.verification }],

@@ -6,7 +6,7 @@ import { HttpError } from '../pipeline/errors.js';
 import { contextOf } from '../pipeline/commandContext.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import type { Named, OpsDeps } from './deps.js';
-import type { OpsRoute } from './frame.js';
+import { type OpsRoute, STAFF } from './frame.js';
 import { rebuildRoutes } from './projectionRebuilds.js';
 import { statusExamples, statusSchema } from './projectionSchemas.js';
 import { taskRoutes } from './projectionTasks.js';
@@ -46,7 +46,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       description:
         "Measured against the log's end and read from the engines alone, so that a stuck one can't look healthy. Takes two seconds after a minute without calls.",
       tag: 'Projections',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       watched: true,
       answers: [dataAnswer('All of them.', listSchema(statusSchema), statusExamples)],
       async handle() {
@@ -60,7 +60,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       path: '/ops/projections/:name',
       operation: 'getProjection',
       summary: 'Status of one read model',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       watched: true,
       answers: [dataAnswer('As in the list.', statusSchema, statusExamples[0])],
       errors: ['projection_not_found'],

@@ -22,7 +22,7 @@ import {
 } from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { alsoAs, CONTENT_TYPES, formatOf, formatParameter, lineWriter } from './formats.js';
-import type { OpsRoute } from './frame.js';
+import { type OpsRoute, STAFF } from './frame.js';
 import { limitParameter, nextPageSchema, PAGE_MS } from './nextPages.js';
 import { rangeProperties, refuseUnknownFilter, requestedTimes, requestedZone, rangeParameters } from './ranges.js';
 
@@ -86,7 +86,7 @@ export function purchaseRoutes({ engines: { events }, models }: OpsDeps): OpsRou
       description:
         'The latest first. All filters must match. A page may hold fewer purchases than `limit`, even none, and not be the last: `next` is the `after` of the following page, null at the end.',
       tag: 'Support',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       reads: ['byUser', 'reversals'],
       query: querySchema({
         ...filterParameters,

@@ -12,7 +12,7 @@ import {
   textSchema,
 } from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
-import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
+import { type OpsRoute, reasonProperty, supportContextOf, STAFF } from './frame.js';
 
 /** How long an answer waits for a refund, ms: longer than most take. */
 const WAIT_MS = 5_000;
@@ -140,7 +140,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
       operation: 'listRefunds',
       summary: "A purchase's refunds",
       tag: 'Refunds',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       params,
       answers: [dataAnswer('The refunds, in order of time.', listSchema(refundSchema), [example])],
       errors: ['transaction_not_found'],

@@ -30,7 +30,7 @@ import { orFault, RECOVER_PROPERTIES, RESEND_PROPERTIES } from '../webhookEndpoi
 import { endpointIdOf } from '../webhookEndpoints/endpoints.js';
 import { attemptExample, attemptSchema, endpointExample, endpointSchema } from '../webhookEndpoints/schemas.js';
 import type { OpsDeps } from './deps.js';
-import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf, STAFF } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
 
 type Properties = Readonly<Record<string, Schema>>;
@@ -129,7 +129,7 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
       description:
         'In the order of their ids, without deleted ones: whose each is, whether anything is delivered, what waits, and how the last attempt came out.',
       tag: 'Support',
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       reads: ['webhookEndpoints'],
       query: querySchema({
         after: textSchema('Only after this endpoint: a `next`.', { pattern: '^[0-9a-f]{32}$' }),
@@ -154,7 +154,7 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
       operation: 'listAttemptsOfAny',
       summary: 'The latest attempts to deliver to an endpoint',
       description: `The latest first, without the receiver’s answer; at most ${MOST_ATTEMPTS} are kept, for 30 days.`,
-      roles: ['support', 'auditor'],
+      roles: STAFF,
       query: querySchema({
         after: textSchema('Only after this attempt: a `next`.', { pattern: ATTEMPT_POSITION }),
         ...limitParameter,
