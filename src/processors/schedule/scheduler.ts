@@ -78,6 +78,6 @@ function follow(
         }
       });
     },
-    restartMs === undefined ? {} : { restartMs },
+    { aside: true, ...(restartMs === undefined ? {} : { restartMs }) },
   );
 }

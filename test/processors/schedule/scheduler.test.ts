@@ -29,7 +29,9 @@ let holders = 0;
 function schedule(
   { deps }: TestInstallation,
   due: SchedulerOptions['due'],
-  replaced: Partial<Pick<SchedulerOptions, 'events' | 'now'> & Pick<TestInstallation['deps'], 'records'>> = {},
+  replaced: Partial<
+    Pick<SchedulerOptions, 'events' | 'now' | 'followers'> & Pick<TestInstallation['deps'], 'records'>
+  > = {},
 ): { close(): Promise<void> } {
   const { logger } = deps;
   return startScheduler({
@@ -42,7 +44,7 @@ function schedule(
     now: replaced.now ?? (() => new Date().toISOString()),
     holder: `scheduler ${++holders}`,
     logger,
-    followers: followers({ logger }),
+    followers: replaced.followers ?? followers({ logger }),
     leaseMs: 90,
   });
 }
@@ -117,7 +119,9 @@ test('two that both take themselves for the leader send once', async ({ installa
   assert.is(sentIn(installation), 10);
 });
 
-test('one purchase that cannot be read holds up no other, and is sent once it can', async ({ installation }) => {
+test('one purchase that cannot be read holds up no other, nor any request, and is sent once it can', async ({
+  installation,
+}) => {
   await installation.work();
   installation.process();
   const [damaged, good] = [await buy(installation, 1), await buy(installation, 2)];
@@ -129,10 +133,16 @@ test('one purchase that cannot be read holds up no other, and is sent once it ca
       return installation.events.read(stream, ...rest);
     },
   };
-  const scheduler = schedule(installation, naming(damaged, good), { events });
+  const parts = followers({ logger: installation.deps.logger });
+  const scheduler = schedule(installation, naming(damaged, good), { events, followers: parts });
   await installation.until(async () => isSent(installation, good));
   assert.not(await isSent(installation, damaged));
   assert.ok(installation.lines.some(({ part, msg }) => part === 'sending' && msg.includes('starting again')));
+  await installation.until(async () => parts.health().some(({ failing }) => failing));
+  assert.equal(
+    parts.health().flatMap(({ part, failing, aside }) => (failing ? [[part, aside]] : [])),
+    [['sending', true]],
+  );
   broken = false;
   await installation.until(async () => isSent(installation, damaged));
   await scheduler.close();

@@ -72,13 +72,13 @@ function scheduler(log: TestLog, due: Partial<SchedulerOptions['due']>): Schedul
   };
 }
 
-test('are followers of their own, of which those of a day start again less often', async ({ log }) => {
+test('are followers that no request needs, of which those of a day start again less often', async ({ log }) => {
   const { parts, close } = scheduler(log, {});
-  const slowly = { restartMs: [500, 60_000] };
+  const slowly = { aside: true, restartMs: [500, 60_000] };
   assert.equal(
     parts.map(({ part, options }) => [part, options]),
     [
-      ['sending', {}],
+      ['sending', { aside: true }],
       ['expiry', slowly],
       ['reminders', slowly],
     ],
