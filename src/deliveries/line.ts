@@ -33,7 +33,7 @@ export interface Line {
 export function openLine(endpoint: EndpointDocument, stored: Progress, version: number, deps: LineDeps): Line {
   const line = openLineState(endpoint, stored, version, deps);
   const sender = lineSender(line, () => reader.readOn());
-  const reader = lineReader(line, take, update);
+  const reader = lineReader(line, take);
   /** Time since which every call of `status` has found something due, by the monotonic clock. */
   let dueSince: number | undefined;
 
@@ -42,16 +42,6 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     line.progress = change(line.progress);
     line.saver.changed();
     sender.start();
-  }
-
-  function update(now: EndpointDocument): void {
-    const before = line.endpoint;
-    line.endpoint = now;
-    if (followUrl(line)) sender.startAll();
-    if (String(now.types) === String(before.types)) return;
-    if (leaveOutUnwanted(line)) sender.start();
-    reader.forgetSources();
-    reader.wake();
   }
 
   function isStalled(): boolean {
@@ -68,7 +58,15 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
 
   return {
     wake: () => reader.wake(),
-    update,
+    update(now) {
+      const before = line.endpoint;
+      line.endpoint = now;
+      if (followUrl(line)) sender.startAll();
+      if (String(now.types) === String(before.types)) return;
+      if (leaveOutUnwanted(line)) sender.start();
+      reader.forgetSources();
+      reader.wake();
+    },
     take(items, change) {
       take({ items, change });
       reader.readOn();

@@ -26,15 +26,8 @@ interface LineReader {
   ended(): Promise<void>;
 }
 
-/**
- * @param take adds the items to the backlog and applies the change to the progress
- * @param update replaces the endpoint by a newer state of it
- */
-export function lineReader(
-  line: LineState,
-  take: (reading: Pick<Reading, 'items' | 'change'>) => void,
-  update: (endpoint: EndpointDocument) => void,
-): LineReader {
+/** @param take adds the items to the backlog and applies the change to the progress */
+export function lineReader(line: LineState, take: (reading: Pick<Reading, 'items' | 'change'>) => void): LineReader {
   const { deps } = line;
   /** Whether there may be events after the cursor. */
   let behind = true;
@@ -55,16 +48,12 @@ export function lineReader(
     return true;
   }
 
-  /**
-   * Looks up the endpoint as the log has it at `position`, or later.
-   * @returns `undefined`: it is not delivered to any more, or begins anew
-   * @throws UnavailableError
-   */
-  async function endpointAt(position: Position): Promise<EndpointDocument | undefined> {
+  /** Whether the endpoint gets these types at `position`, or at a later one. @throws UnavailableError */
+  async function hasTypes(types: EndpointDocument['types'], position: Position): Promise<boolean> {
     if (!(await deps.endpoints.reached(position, READ_AGAIN_MS, 'patient')))
       throw new UnavailableError('the read model of webhook endpoints is behind');
     const found = (await deps.endpoints.get(endpointDocument(line.id))) as EndpointDocument | undefined;
-    return found?.state === 'enabled' && found.enabled_at === line.endpoint.enabled_at ? found : undefined;
+    return String(found?.types) === String(types);
   }
 
   /** @returns whether there was anything to read */
@@ -75,16 +64,8 @@ export function lineReader(
     try {
       const { types } = line.endpoint;
       const found = await readNew(deps, line.endpoint, line.progress);
-      if (found.cursor > line.progress.cursor) {
-        // What the owner changed holds for every event that follows the change on the log.
-        const now = await endpointAt(found.cursor);
-        if (now === undefined) return false;
-        update(now);
-        if (String(now.types) !== String(types)) {
-          behind = true;
-          return true;
-        }
-      }
+      // Events that follow a change of the types on the log are read with the new ones, once `update` has them.
+      if (found.cursor > line.progress.cursor && !(await hasTypes(types, found.cursor))) return false;
       ({ sources } = found);
       behind ||= found.more;
       take(found);
