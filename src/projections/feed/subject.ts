@@ -10,6 +10,7 @@ import { pounds } from '../../domain/money.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { transactionStatus, type TransactionStatus } from '../../domain/purchase/status.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import { foldDocument } from '../../runtime/readmodels/index.js';
 import { reversalsProjection } from '../reversals.js';
 import { transactionIn } from '../transactions.js';
@@ -41,7 +42,7 @@ type Subject = { readonly gift: GiftFacts } | { readonly transaction: Transactio
 
 export type WebhookEvent = Omit<FeedEvent, 'data'> & { readonly data: EntryData & Subject };
 
-/** @throws UnavailableError */
+/** @throws UnavailableError, also for an entry of the feed that is about nothing on the log */
 export async function webhookEvent(
   events: Pick<EventStore, 'read'>,
   placed: PlacedEntry,
@@ -60,7 +61,7 @@ async function subjectOf(
   const history = (await events.read(stream)).filter((event) => event.position <= position);
   if (gift_id === undefined) return { transaction: transactionFacts(history, transaction_id) };
   const gift = fold(giftAggregate, history);
-  if (gift.status === 'none') throw new Error(`an event of ${stream}, which was never issued`);
+  if (gift.status === 'none') throw new UnavailableError(`the feed has an event of ${stream}, which was never issued`);
   return { gift: { ...giftFacts(gift), ...(merchant === undefined ? {} : { merchant_id: merchant }) } };
 }
 
@@ -78,7 +79,8 @@ function giftFacts(gift: IssuedGift): GiftFacts {
 
 function transactionFacts(history: readonly RecordedEvent[], id: string): TransactionFacts {
   const bought = transactionIn(history);
-  if (bought === undefined) throw new Error(`an event of the purchase ${id}, which was never made`);
+  if (bought === undefined)
+    throw new UnavailableError(`the feed has an event of the purchase ${id}, which was never made`);
   const { product_id, brand_id, count, total } = bought;
   const status = transactionStatus(bought, foldDocument(reversalsProjection, history, id));
   return { status, product_id, brand_id, gifts: count, retail: pounds(total) };
