@@ -5,7 +5,7 @@ import { copyWith } from '../../lib/copyWith.js';
 import { fold } from '../../domain/decider.js';
 import { giftSource } from '../../commands/giftSource.js';
 import { transactOn } from '../../commands/transact.js';
-import { decideExchange, paidByGift } from '../../commands/replaceGift.js';
+import { decideExchange, isExchanged, paidByGift } from '../../commands/replaceGift.js';
 import {
   type GiftsPurchased,
   type PaymentCharged,
@@ -159,7 +159,9 @@ async function exchange(
     });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return { type: 'PaymentDeclined', data: { provider: 'replacement', code: error.code } };
+    // The command may have given the gift up since it was read.
+    if (!(await isExchanged(events, purchase)))
+      return { type: 'PaymentDeclined', data: { provider: 'replacement', code: error.code } };
   }
   return paidByGift(gift_id);
 }

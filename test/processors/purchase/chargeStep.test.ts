@@ -457,6 +457,24 @@ test('declines a replacement whose gift can not be exchanged any more', async ({
   ]);
 });
 
+test('pays for a replacement whose command gave the gift up while the money was looked at', async ({ log }) => {
+  const { giftId, of, purchase } = await replacing(log);
+  await log.append(`transaction-${of}`, 'RefundedAtProvider', { provider: 'p', charge_id: 'c', amount: 1, total: 1 });
+  const { read } = log.events;
+  let given = false;
+  log.events.read = async (stream, options) => {
+    const found = await read(stream, options);
+    if (stream === `transaction-${of}` && !given) {
+      given = true;
+      const replaced_by = { gift_id: 'another', transaction_id: 'new' };
+      await log.append(`gift-${giftId}`, 'GiftReplaced', { replaced_by, reason: 'lost' });
+    }
+    return found;
+  };
+  await purchase.charge(true);
+  assert.equal((await log.types(purchase.stream)).slice(1), ['PaymentCharged']);
+});
+
 test('waits for the issue of a gift that is replaced, and exchanges it in the process with the lease only', async ({
   log,
 }) => {
