@@ -175,7 +175,7 @@ function leewayOf({ now, ms, outages, marks }: Simulation): Leeway {
   return {
     clockMs: LEEWAY_MS,
     skewMs: LEEWAY_MS,
-    ...((marks.counts().get(ANSWER_LOST) ?? 0) > 0 ? { answersLostMs: ANSWERS_LOST_MS } : {}),
+    ...((marks.counts().get(ANSWER_LOST) ?? 0) > 0 ? { answersLostMs: ANSWERS_LOST_MS + LEEWAY_MS } : {}),
     mayBeStale: (sent, answered) => outages.wasSilent('events', sent - beganAt, answered - beganAt),
   };
 }

@@ -1,4 +1,5 @@
 /** The log knows each dispute at the provider once, with its outcome, and blocks the purchase's gifts as that requires. */
+import { type GiftReplaced, giftStream } from '../../../src/domain/gift/events.js';
 import { disputeCause } from '../../../src/domain/supportActions.js';
 import { idOf } from '../../../src/domain/streamName.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
@@ -40,12 +41,15 @@ function wronglyBlocked(stored: EventLog['stored'], dispute: MadeDispute): strin
   const cause = disputeCause(dispute.disputeId);
   const blocked = new Map<string, boolean>();
   for (const { stream, type, data } of stored) {
-    const { cause: by, transaction_id: of } = JSON.parse(data) as Data;
+    const { cause: by, transaction_id: of, replaced_by: other } = JSON.parse(data) as Data;
     if (type === 'GiftIssued' && of === dispute.transaction) blocked.set(stream, false);
     if (type === 'GiftBlocked' && by === cause) blocked.set(stream, true);
     if (type === 'GiftUnblocked' && by === cause) blocked.set(stream, false);
     // The money of a cancelled gift is settled otherwise.
     if (type === 'GiftCancelled') blocked.delete(stream);
+    // The dispute concerns the gift in its place.
+    if (type === 'GiftReplaced' && blocked.delete(stream))
+      blocked.set(giftStream((other as GiftReplaced['data']['replaced_by']).gift_id), false);
   }
   return [...blocked]
     .filter(([, is]) => is !== isLost(dispute))
