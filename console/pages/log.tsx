@@ -94,7 +94,7 @@ export function Log() {
 /** Without a beginning, the log's last events come first. */
 function queryOf(filter: Query, { after }: Tail): Query {
   if (after !== undefined) return { ...filter, from: undefined, after, limit: 200, time_zone: ZONE };
-  const hasBeginning = Boolean(filter['after'] ?? filter['from']);
+  const hasBeginning = Boolean(filter['after'] || filter['from']);
   return hasBeginning ? { ...filter, limit: 200, time_zone: ZONE } : { ...filter, last: 100 };
 }
 

@@ -10,8 +10,11 @@ export const REPORT_ZONE = 'Europe/London';
 const DAYS = 30;
 
 /** Days of reports are those of the service's own time zone until another one is chosen. */
-export const dayBefore = (days: number): string =>
-  new Intl.DateTimeFormat('en-CA', { timeZone: REPORT_ZONE }).format(Date.now() - days * DAY_MS);
+export function dayBefore(days: number): string {
+  const today = new Intl.DateTimeFormat('en-CA', { timeZone: REPORT_ZONE }).format(Date.now());
+  // Days of the calendar, of which some have 23 or 25 hours.
+  return new Date(Date.parse(today) - days * DAY_MS).toISOString().slice(0, 10);
+}
 
 /** What was chosen last, also after a visit to another page. */
 export const chosenTotals = signal<Chosen>({

@@ -21,6 +21,20 @@ testHere('follow what is appended, and show what a new filter matches', async ({
   });
 });
 
+testHere('begin at a time after a position was taken out again', async ({ service, browser }) => {
+  const gift = await buyOne(service);
+  await onConsole(await signedIn(browser, service.url, '/log', 'aud'), async (page) => {
+    await page.getByLabel('Stream').fill(`gift-${gift}`);
+    await page.getByLabel('From position').fill((await service.events.end()) ?? '');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByText('0 events, up to the end of the log.').waitFor();
+    await page.getByLabel('From position').fill('');
+    await page.getByLabel('From time').fill('2026-01-01');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await eventsOf(page, 'Gift issued').first().waitFor();
+  });
+});
+
 testHere('stop following while nobody is signed in', async ({ service, browser }) => {
   const one = await signedIn(browser, service.url, '/log', 'aud');
   await onConsole(one, async (page) => {
