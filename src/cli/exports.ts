@@ -7,10 +7,11 @@ import { MASK } from '../lib/mask.js';
 import { type Asker, type StartedOperation, accessRecorder } from '../commands/recordAccess.js';
 import type { AccessRequest } from '../domain/access.js';
 import { MAX_REASON } from '../domain/reason.js';
-import type { EventStore } from '../ports/eventStore.js';
+import type { EventStore, Caller } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { commandLineCaller } from './caller.js';
 import { type Terminal, usageFailure, writeLines } from './terminal.js';
+import { hostname, userInfo } from 'node:os';
+import type { CommandContext } from '../commands/transact.js';
 
 export interface SightFlags {
   readonly personal?: true;
@@ -131,4 +132,24 @@ export async function recordIfPossible(
 function accessRequest(what: string, asked: Asked, { personal, reason }: Viewing): AccessRequest {
   const { personal: _p, reason: _r, json: _j, csv: _c, excel: _e, ...rest } = asked;
   return { what, asked: rest, personal, reason };
+}
+
+/** The caller named in events of the command line: `cli:<system user>@<host>` (docs/support.md#acting-person). */
+export function commandLineCaller(): Caller {
+  return { user: `cli:${systemUser()}@${hostname()}` };
+}
+
+/** The system user's name; its number where it has none, as in containers. */
+function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.());
+  }
+}
+
+/** Called once the log is open: a sandbox's clock is joined there. */
+export function commandLineContext(): CommandContext {
+  const commandId = randomUUID();
+  return { commandId, correlationId: commandId, by: commandLineCaller(), now: currentTime() };
 }

@@ -26,7 +26,7 @@ import {
 import { giftNamed } from './giftNamed.js';
 import { blockLines, examples, jsonLine, jsonText } from './output.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
-import { pastInstantOf, zoneOf } from './times.js';
+import { pastInstantOf, zoneOf } from './ranges.js';
 
 interface HistoryFlags extends SightFlags, CsvFlags {
   readonly asOf?: string;

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { doMany, type HandledItem, type ManyItem, type ManyRequest, onceEach } from '../ops/gifts/many.js';
 import { csvRecords, withoutMark } from '../ops/exports/csv.js';
-import { commandLineContext } from './caller.js';
+import { commandLineContext } from './exports.js';
 import type { OpenedStores } from './engines.js';
 import { inputFile, nameOf, readInputText } from './fileNames.js';
 import { hashOf } from './giftNamed.js';

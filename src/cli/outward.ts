@@ -2,9 +2,8 @@
 import { Command } from 'commander';
 import { changeOutwardWork, outwardState } from '../ops/outward/outwardWork.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { commandLineContext } from './caller.js';
+import { commandLineContext, neededReason, outputOptions } from './exports.js';
 import { withLog } from './engines.js';
-import { neededReason, outputOptions } from './exports.js';
 import { examples, jsonLine } from './output.js';
 import { CommandFailure, type Terminal, writeLines } from './terminal.js';
 

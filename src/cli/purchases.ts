@@ -9,8 +9,7 @@ import { type PurchaseBatch, readPurchases } from '../ops/purchases/readPurchase
 import { withStores } from './engines.js';
 import { CSV_RULE, type CsvFlags, cliAccess, LOCAL_DAY_RULE, outputOptions, reasonOf } from './exports.js';
 import { examples, jsonLine, tableLines, textLines } from './output.js';
-import { type RangeFlags, rangeOptions, timesOf } from './ranges.js';
-import { zoneOf } from './times.js';
+import { type RangeFlags, rangeOptions, timesOf, zoneOf } from './ranges.js';
 import { CommandFailure, interrupted, type Terminal, writeLines, writeText } from './terminal.js';
 
 interface ListFlags extends RangeFlags, CsvFlags {

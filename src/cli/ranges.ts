@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { type LogRange, logRange, type TimeRange, timeRange } from '../ops/ranges/range.js';
-import { DEFAULT_ZONE, TimeError } from '../ops/ranges/times.js';
+import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../ops/ranges/times.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { usageFailure } from './terminal.js';
-import { zoneOf } from './times.js';
+import { currentTime } from '../lib/clock.js';
 
 export interface RangeFlags {
   readonly from?: string;
@@ -24,26 +24,39 @@ export async function rangeOf(
   { from, to, timeZone }: RangeFlags,
   after?: string,
 ): Promise<LogRange> {
-  try {
-    return await logRange(events, { zone: zoneOf(timeZone), from, to, after });
-  } catch (error) {
-    if (error instanceof TimeError) throw usageFailure(error.message);
-    throw error;
-  }
+  return logRange(events, { zone: zoneOf(timeZone), from, to, after }).catch((error: unknown) => {
+    throw usageFaultOf(error);
+  });
 }
 
 /** @throws CommandFailure */
 export function timesOf({ from, to, timeZone }: RangeFlags): TimeRange {
-  const zone = zoneOf(timeZone);
-  try {
-    return timeRange({ zone, from, to });
-  } catch (error) {
-    if (error instanceof TimeError) throw usageFailure(error.message);
-    throw error;
-  }
+  return read('', () => timeRange({ zone: zoneOf(timeZone), from, to }));
 }
 
 export function describeRange({ after, through, from, to, time_zone }: LogRange): string {
   const times = from === null && to === null ? 'the whole log' : `${from ?? 'the beginning'} to ${to ?? 'the end'}`;
   return `${times}: log positions after ${after ?? 'the beginning'} through ${through ?? 'none'}; days are of ${time_zone}`;
 }
+
+/** @throws CommandFailure */
+export function zoneOf(name: string): TimeZone {
+  return read('--time-zone: ', () => timeZone(name));
+}
+
+/** The past time that an option names, ISO 8601, UTC. @throws CommandFailure, also for a future time */
+export function pastInstantOf(zone: string, text: string, option: string): string {
+  const its = zoneOf(zone);
+  return read(`${option}: `, () => pastInstant(its, text, currentTime()));
+}
+
+function read<T>(prefix: string, value: () => T): T {
+  try {
+    return value();
+  } catch (error) {
+    throw usageFaultOf(error, prefix);
+  }
+}
+
+const usageFaultOf = (error: unknown, prefix = ''): unknown =>
+  error instanceof TimeError ? usageFailure(prefix + error.message) : error;

@@ -9,9 +9,8 @@ import type { UserDocument } from '../projections/accounts.js';
 import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
 import type { CodePool } from './codePool.js';
 import { idFrom } from './commandIds.js';
-import type { CommandContext } from './context.js';
+import type { CommandContext, Transacted } from './transact.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
-import type { Transacted } from './transact.js';
 
 export interface VoucherDeps extends GiftDeps {
   readonly pool: CodePool;

@@ -1,8 +1,7 @@
 import { block, supportCause, supportCauseIn, unblock } from '../domain/supportActions.js';
 import { idFrom } from './commandIds.js';
-import type { CommandContext } from './context.js';
+import type { CommandContext, Transacted } from './transact.js';
 import { type SupportDeps, supportAction } from './supportAction.js';
-import type { Transacted } from './transact.js';
 
 export const TICKET_ID = /^[A-Za-z0-9._#-]{1,64}$/;
 

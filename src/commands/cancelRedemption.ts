@@ -5,7 +5,7 @@ import type { GiftUnredeemed, RedemptionVoided } from '../domain/gift/events.js'
 import { commandPartOf } from '../domain/gift/redemptionIds.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
-import type { CommandContext } from './context.js';
+import type { CommandContext } from './transact.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
 import { refuseRepeats } from './refuseRepeats.js';
 

@@ -16,8 +16,7 @@ import {
   freeCodes,
   hasPool,
 } from '../projections/voucherCodes.js';
-import type { CommandContext } from './context.js';
-import { transact } from './transact.js';
+import { type CommandContext, transact } from './transact.js';
 
 /** Number of free codes read per round. If other draws take all of them, another round follows. */
 const CANDIDATES = 20;

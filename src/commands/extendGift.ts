@@ -2,9 +2,8 @@ import { catalogueStream, type Segment } from '../domain/catalogue.js';
 import { type Entry, evolveEntry } from '../domain/entry.js';
 import { extend } from '../domain/supportActions.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { CommandContext } from './context.js';
+import type { CommandContext, Transacted } from './transact.js';
 import { type SupportDeps, supportAction } from './supportAction.js';
-import type { Transacted } from './transact.js';
 
 /**
  * `expiresOn`: the last valid day (`YYYY-MM-DD`, UTC). No event where the gift already has this day.

@@ -15,8 +15,7 @@ import type { EventStore, Recorded, RecordedEvent } from '../ports/eventStore.js
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ParkedDocument } from '../projections/parked.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
-import { type CommandContext, ownEvents } from './context.js';
-import type { StreamState } from './transact.js';
+import { type CommandContext, ownEvents, type StreamState } from './transact.js';
 
 export interface ParkedDeps {
   readonly events: EventStore;

@@ -12,10 +12,9 @@ import type { UserDocument } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
 import type { GiftDocument } from '../projections/gifts.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
-import { type CommandContext, ownEvents } from './context.js';
+import { type CommandContext, ownEvents, type StreamState, type Transacted, transactOn } from './transact.js';
 import { type FoundGift, giftOf, giftSource, giftToIssue, withIssue } from './giftSource.js';
 import { readPurchase } from './readStreams.js';
-import { type StreamState, type Transacted, transactOn } from './transact.js';
 
 export interface GiftDeps {
   readonly events: EventStore;

@@ -8,8 +8,7 @@ import {
 } from '../domain/notification.js';
 import { sleep, ticks } from '../lib/world.js';
 import type { EventStore, Recorded } from '../ports/eventStore.js';
-import type { CommandContext } from './context.js';
-import { transact } from './transact.js';
+import { type CommandContext, transact } from './transact.js';
 
 const POLL_MS = 50;
 

@@ -1,8 +1,7 @@
 import { CHARGE_STEP, discardWork, type ParkedEvent, retryWork } from '../domain/parked.js';
 import type { RecordedEvent, EventStore, Position } from '../ports/eventStore.js';
-import type { CommandContext } from './context.js';
+import { type CommandContext, type StreamState, transactOn, transact } from './transact.js';
 import { type FoundWork, foundWork, findWork, type ParkedDeps } from './findParked.js';
-import { type StreamState, transactOn, transact } from './transact.js';
 import { transactionStream } from '../domain/purchase/events.js';
 import { purchaseAggregate } from '../domain/purchase/state.js';
 import { settleCharge } from '../domain/purchase/decisions.js';

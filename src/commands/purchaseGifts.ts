@@ -18,8 +18,7 @@ import { sealText, type Subjects } from '../runtime/personal/index.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { ChargeOutcomes } from './chargeOutcomes.js';
 import { idFrom } from './commandIds.js';
-import type { CommandContext } from './context.js';
-import { transact } from './transact.js';
+import { type CommandContext, transact } from './transact.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { UnavailableError } from '../ports/unavailable.js';
 

@@ -9,10 +9,9 @@ import { Refusal } from '../domain/refusal.js';
 import { type AccountDocument, accountAtLogEnd } from '../projections/accounts.js';
 import type { Subjects } from '../runtime/personal/index.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
-import type { CommandContext } from './context.js';
+import type { CommandContext, Transacted } from './transact.js';
 import { readGiftAndNotification } from './readStreams.js';
 import { type SupportDeps, supportAction } from './supportAction.js';
-import type { Transacted } from './transact.js';
 
 export interface ReassignDeps extends SupportDeps {
   readonly accounts: ReadModel<AccountDocument>;

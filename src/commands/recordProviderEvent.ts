@@ -2,8 +2,7 @@ import { decideProviderEvent, type ProviderEvent, unsureCharge } from '../domain
 import { transactionStream } from '../domain/purchase/events.js';
 import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { CommandContext } from './context.js';
-import { transact } from './transact.js';
+import { type CommandContext, transact } from './transact.js';
 import type { PaymentQuestions } from './paymentAction.js';
 
 /** `known`: the provider event was nothing new; `foreign`: it is about no transaction of ours. */

@@ -6,7 +6,7 @@ import { redemptionIdAt } from '../domain/gift/redemptionIds.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
 import { idFrom } from './commandIds.js';
-import type { CommandContext } from './context.js';
+import type { CommandContext } from './transact.js';
 import { type GiftDeps, type LoadedGift, handleGift, loadGift, withPhoneOwner } from './loadGift.js';
 import { refuseRepeats } from './refuseRepeats.js';
 

@@ -11,10 +11,9 @@ import { Refusal } from '../domain/refusal.js';
 import { sleep, ticks } from '../lib/world.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { idFrom } from './commandIds.js';
-import type { CommandContext } from './context.js';
+import { type CommandContext, transact } from './transact.js';
 import { readPurchase } from './readStreams.js';
 import { refuseRepeats } from './refuseRepeats.js';
-import { transact } from './transact.js';
 import { inParallel } from '../lib/async/inParallel.js';
 
 export interface RefundOrder {

@@ -15,13 +15,12 @@ import { randomBytes } from '../lib/world.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { accountInLog } from '../projections/accounts.js';
 import { openText, sealText, type Subjects } from '../runtime/personal/index.js';
-import type { CommandContext } from './context.js';
+import { type CommandContext, type Transacted, transact } from './transact.js';
 import type { FoundGift } from './giftSource.js';
 import { foundGift } from './loadGift.js';
 import { transactionIdOf } from './purchaseGifts.js';
 import { readPurchase, readReservation } from './readStreams.js';
 import { type SupportDeps, supportAction } from './supportAction.js';
-import { type Transacted, transact } from './transact.js';
 
 type Reads = Pick<EventStore, 'read'>;
 

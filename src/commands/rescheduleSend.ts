@@ -3,9 +3,8 @@ import { transactionStream } from '../domain/purchase/events.js';
 import { purchaseAggregate } from '../domain/purchase/state.js';
 import { atOnce, reschedule, sendTime } from '../domain/purchase/sending.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { CommandContext } from './context.js';
+import { type CommandContext, type Transacted, transact } from './transact.js';
 import { refuseRepeats } from './refuseRepeats.js';
-import { type Transacted, transact } from './transact.js';
 
 /** Value of `sendAt` for sending the gifts at once. */
 export const SEND_NOW = 'now';

@@ -3,11 +3,10 @@ import { giftStream, isSomebody } from '../domain/gift/events.js';
 import { isHeldBack, refuseUnlessUsable } from '../domain/gift/decisions.js';
 import { notificationAttempts, notificationStream } from '../domain/notification.js';
 import { Refusal } from '../domain/refusal.js';
-import type { CommandContext } from './context.js';
+import { type CommandContext, type Transacted, transact } from './transact.js';
 import { foundGift } from './loadGift.js';
 import { refuseRepeats } from './refuseRepeats.js';
 import type { SupportDeps } from './supportAction.js';
-import { type Transacted, transact } from './transact.js';
 
 /**
  * Requests one more notification of the present receiver, once earlier ones are settled.

@@ -1,10 +1,9 @@
 import type { GiftEvent, GiftUnredeemed } from '../domain/gift/events.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import type { CommandContext } from './context.js';
+import { type CommandContext, type Transacted, transactOn } from './transact.js';
 import { type FoundGift, giftSource, withIssue } from './giftSource.js';
 import { type GiftDeps, unissuedGift } from './loadGift.js';
 import { refuseRepeats } from './refuseRepeats.js';
-import { type Transacted, transactOn } from './transact.js';
 
 export type SupportDeps = Pick<GiftDeps, 'events' | 'gifts'>;
 

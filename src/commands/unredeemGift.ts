@@ -4,7 +4,7 @@ import type { GiftRedeemed, GiftUnredeemed } from '../domain/gift/events.js';
 import { unredeem } from '../domain/gift/decisions.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
-import type { CommandContext } from './context.js';
+import type { CommandContext } from './transact.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
 
 /** `redeemed`: the event that is reversed. */

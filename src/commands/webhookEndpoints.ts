@@ -22,8 +22,7 @@ import {
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { Subjects } from '../runtime/personal/index.js';
-import { type CommandContext, ownEvents } from './context.js';
-import { type Transacted, transact } from './transact.js';
+import { type CommandContext, ownEvents, type Transacted, transact } from './transact.js';
 import { secretOfCommand } from './webhookSecrets.js';
 
 export interface EndpointDeps {

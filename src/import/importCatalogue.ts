@@ -6,8 +6,7 @@
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { randomUUID } from '../lib/world.js';
 import { type Caller, ConflictError, type EventStore, type Position } from '../ports/eventStore.js';
-import type { CommandContext } from '../commands/context.js';
-import { type StreamState, transactOn } from '../commands/transact.js';
+import { type CommandContext, type StreamState, transactOn } from '../commands/transact.js';
 import { kindOf } from '../domain/streamName.js';
 import { checkEntries } from './checks.js';
 import { faultCollector, type ImportFault, ImportFaultsError } from './faults.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { assignGiftVoucher, type VoucherDeps } from '../../src/commands/assignVoucher.js';
 import { codePool } from '../../src/commands/codePool.js';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import { loadGift } from '../../src/commands/loadGift.js';
 import { idFrom } from '../../src/commands/commandIds.js';
 import { type GiftEvent, giftStream, type VoucherAssigned } from '../../src/domain/gift/events.js';

@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import { blockGift, TICKET_ID, unblockGift } from '../../src/commands/blockGift.js';
 import { disputeCause, supportCause } from '../../src/domain/supportActions.js';
 import { supportAction, type SupportDeps } from '../../src/commands/supportAction.js';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import { type GiftEvent, giftStream } from '../../src/domain/gift/events.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase/events.js';

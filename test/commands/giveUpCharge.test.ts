@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import type { ParkedDeps } from '../../src/commands/findParked.js';
 import { giveUpCharge, discardParked } from '../../src/commands/parkedWork.js';
 import type { DomainEvent } from '../../src/domain/decider.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import { claimGift } from '../../src/commands/claimGift.js';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import { type GiftDeps, handleGift, hasRun, loadGift } from '../../src/commands/loadGift.js';
 import { phoneStream } from '../../src/domain/account.js';
 import { type GiftEvent, giftStream } from '../../src/domain/gift/events.js';

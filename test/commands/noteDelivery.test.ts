@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import { noteUndelivered } from '../../src/commands/noteDelivery.js';
 import { notificationStream } from '../../src/domain/notification.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';

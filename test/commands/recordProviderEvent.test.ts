@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import { paymentQuestions } from '../../src/commands/paymentAction.js';
 import { recordProviderEvent } from '../../src/commands/recordProviderEvent.js';
 import type { DomainEvent } from '../../src/domain/decider.js';

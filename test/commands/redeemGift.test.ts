@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { cancelRedemption } from '../../src/commands/cancelRedemption.js';
 import { idFrom } from '../../src/commands/commandIds.js';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import { type GiftDeps, loadGift } from '../../src/commands/loadGift.js';
 import { loadToRedeem, redeemGift } from '../../src/commands/redeemGift.js';
 import { unredeemGift } from '../../src/commands/unredeemGift.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import { listRefunds, refundGifts, type RefundOrder, type Refunding } from '../../src/commands/refundGifts.js';
 import { giftStream } from '../../src/domain/gift/events.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';

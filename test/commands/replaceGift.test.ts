@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import { giftOf } from '../../src/commands/giftSource.js';
 import { transactionIdOf } from '../../src/commands/purchaseGifts.js';
 import { decideExchange, isExchanged, type ReplaceDeps, replaceGift } from '../../src/commands/replaceGift.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import { extendGift } from '../../src/commands/extendGift.js';
 import { reassignGift, type NewReceiver, type ReassignDeps } from '../../src/commands/reassignGift.js';
 import { resendGift } from '../../src/commands/resendGift.js';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import { type CommandContext, partOf, recordable } from '../../src/commands/context.js';
-import { ATTEMPTS, transact, upToOwn } from '../../src/commands/transact.js';
+import { type CommandContext, partOf, recordable, ATTEMPTS, transact, upToOwn } from '../../src/commands/transact.js';
 import type { Aggregate, DomainEvent } from '../../src/domain/decider.js';
 import { Refusal } from '../../src/domain/refusal.js';
 import { type Appended, ConflictError, type EventStore, type NewEvent } from '../../src/ports/eventStore.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import * as assert from 'uvu/assert';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import { recordProviderEvent } from '../../src/commands/recordProviderEvent.js';
 import type { ParkedDeps } from '../../src/commands/findParked.js';
 import { discardParked, retryParked } from '../../src/commands/parkedWork.js';

@@ -1,7 +1,7 @@
 /** Gifts that support replaces: once, whatever dies, and never beside money that went back. */
 import { randomUUID } from 'node:crypto';
 import * as assert from 'uvu/assert';
-import type { CommandContext } from '../../src/commands/context.js';
+import type { CommandContext } from '../../src/commands/transact.js';
 import { refundGifts } from '../../src/commands/refundGifts.js';
 import { type ReplaceDeps, replaceGift } from '../../src/commands/replaceGift.js';
 import { recordProviderEvent } from '../../src/commands/recordProviderEvent.js';

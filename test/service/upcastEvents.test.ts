@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
-import { recordable } from '../../src/commands/context.js';
+import { recordable } from '../../src/commands/transact.js';
 import { giftStream } from '../../src/domain/gift/events.js';
 import type { Upcasters } from '../../src/domain/upcasters.js';
 import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';

@@ -1,5 +1,5 @@
 /** Routes for the erasure of persons (docs/personal-data.md#erasure). */
-import type { CommandContext } from '../../commands/context.js';
+import type { CommandContext } from '../../commands/transact.js';
 import { type Person, personOf } from '../../domain/erasure.js';
 import { Refusal } from '../../domain/refusal.js';
 import { ID_PATTERN } from '../../import/schemas.js';

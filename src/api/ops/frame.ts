@@ -5,7 +5,7 @@
 import { Readable } from 'node:stream';
 import { ticks } from '../../lib/world.js';
 import type { Sight } from '../../ops/history/eventView.js';
-import type { CommandContext } from '../../commands/context.js';
+import type { CommandContext } from '../../commands/transact.js';
 import type { AccessRecorder, Asker, StartedOperation } from '../../commands/recordAccess.js';
 import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';

@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../commands/context.js';
+import type { CommandContext } from '../../commands/transact.js';
 import type { Caller } from '../../ports/eventStore.js';
 import type { UserDocument } from '../../projections/accounts.js';
 import { HttpError } from './errors.js';

@@ -1,7 +1,6 @@
 /** Routes for webhook endpoints (docs/api/webhooks.md#webhook-endpoints). */
 import { idFrom } from '../../commands/commandIds.js';
-import type { CommandContext } from '../../commands/context.js';
-import { type Transacted, upToOwn } from '../../commands/transact.js';
+import { type CommandContext, type Transacted, upToOwn } from '../../commands/transact.js';
 import {
   changeOwnEndpoint,
   createEndpoint,

@@ -13,9 +13,8 @@ import { shareOf } from '../../runtime/coordination/index.js';
 import { withLog } from '../engines.js';
 import { CSV_RULE, type CsvFlags, cliAccess, LOCAL_DAY_RULE, outputOptions, reasonOf } from '../exports.js';
 import { type Goal, progressBar } from '../progress.js';
-import { type RangeFlags, describeRange, rangeOf, rangeOptions } from '../ranges.js';
+import { type RangeFlags, describeRange, rangeOf, rangeOptions, zoneOf } from '../ranges.js';
 import { interrupted, type Terminal, writeText } from '../terminal.js';
-import { zoneOf } from '../times.js';
 import { requestedFilter, filterOptions } from './filters.js';
 
 interface RedemptionFlags extends RangeFlags, CsvFlags {

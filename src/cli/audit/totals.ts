@@ -8,9 +8,8 @@ import { type OpenedStores, withStores } from '../engines.js';
 import { CSV_RULE, type CsvFlags, cliAccess, outputOptions, reasonOf } from '../exports.js';
 import { jsonLine, tableLines } from '../output.js';
 import { type Progress, progressBar } from '../progress.js';
-import { type RangeFlags, describeRange, rangeOf, rangeOptions } from '../ranges.js';
+import { type RangeFlags, describeRange, rangeOf, rangeOptions, zoneOf } from '../ranges.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from '../terminal.js';
-import { zoneOf } from '../times.js';
 import { requestedFilter, filterOptions } from './filters.js';
 
 interface TotalsFlags extends RangeFlags, CsvFlags {

@@ -2,9 +2,8 @@
 import { Command } from 'commander';
 import type { Person } from '../../domain/erasure.js';
 import { ErasureWaitsError, openErasures, openPeople } from '../../ops/people/index.js';
-import { commandLineContext } from '../caller.js';
+import { commandLineContext, cliAccess, neededReason, outputOptions } from '../exports.js';
 import { type OpenedStores, refuseOtherKeys, withLog, withStores } from '../engines.js';
-import { cliAccess, neededReason, outputOptions } from '../exports.js';
 import { examples, jsonLine } from '../output.js';
 import { describeRefusal, throwDescribed } from '../refusals.js';
 import { CommandFailure, isAnsweredYes, type Terminal, usageFailure, writeLines } from '../terminal.js';

@@ -24,9 +24,8 @@ import {
 import { followers } from '../../runtime/supervision/followers.js';
 import { recordedWork } from '../../ops/readmodels/orders.js';
 import { PROJECTIONS } from '../../projections/index.js';
-import { commandLineCaller } from '../caller.js';
+import { commandLineCaller, cliAccess, reasonOf } from '../exports.js';
 import type { OpenedStores } from '../engines.js';
-import { cliAccess, reasonOf } from '../exports.js';
 import { jsonLine, printable } from '../output.js';
 import { progressBars } from '../progress.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';

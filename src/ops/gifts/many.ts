@@ -1,5 +1,5 @@
 /** One action of support for many gifts or purchases (docs/support.md#many-at-once). */
-import { type CommandContext, partOf } from '../../commands/context.js';
+import { type CommandContext, partOf } from '../../commands/transact.js';
 import type { NewReceiver, ReassignDeps } from '../../commands/reassignGift.js';
 import { refundGifts } from '../../commands/refundGifts.js';
 import { isGiftId } from '../../domain/giftIds.js';

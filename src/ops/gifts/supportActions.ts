@@ -1,7 +1,6 @@
 import { blockGift, unblockGift } from '../../commands/blockGift.js';
-import type { CommandContext } from '../../commands/context.js';
+import type { CommandContext, Transacted } from '../../commands/transact.js';
 import { extendGift } from '../../commands/extendGift.js';
-import type { Transacted } from '../../commands/transact.js';
 import { type NewReceiver, type ReassignDeps, reassignGift } from '../../commands/reassignGift.js';
 import { replaceGift } from '../../commands/replaceGift.js';
 import { resendGift } from '../../commands/resendGift.js';

@@ -1,6 +1,5 @@
 /** Whether the log's outward work is held, as the log records it (docs/design.md#outward-work). */
-import { type CommandContext, recordable } from '../../commands/context.js';
-import { append, appendEvent } from '../../commands/transact.js';
+import { type CommandContext, recordable, append, appendEvent } from '../../commands/transact.js';
 import { OUTWARD_STREAM, type OutwardEvent, type OutwardOwner, ownerAfter, whyHeld } from '../../domain/outward.js';
 import { currentTime } from '../../lib/clock.js';
 import {

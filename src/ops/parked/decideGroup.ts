@@ -1,5 +1,5 @@
 /** Retries or discards the parked work of a group, piece by piece (docs/support.md#parked-work-by-group). */
-import type { CommandContext } from '../../commands/context.js';
+import type { CommandContext } from '../../commands/transact.js';
 import type { ParkedDeps } from '../../commands/findParked.js';
 import { discardParked, type ParkedOutcome, type retryParked } from '../../commands/parkedWork.js';
 import { readGiftAndNotification, readPurchase } from '../../commands/readStreams.js';

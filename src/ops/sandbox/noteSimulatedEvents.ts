@@ -2,7 +2,7 @@
  * Records events that a simulated provider reports by itself, as those of a real provider are recorded
  * (docs/api/sandbox.md#cards). Safe to repeat at any point, and in several processes at once.
  */
-import type { CommandContext } from '../../commands/context.js';
+import type { CommandContext } from '../../commands/transact.js';
 import { noteUndelivered } from '../../commands/noteDelivery.js';
 import { recordProviderEvent, PROVIDER_USER } from '../../commands/recordProviderEvent.js';
 import { readPurchase } from '../../commands/readStreams.js';

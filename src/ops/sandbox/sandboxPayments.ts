@@ -1,8 +1,7 @@
 /** What a developer does in a sandbox in place of a buyer, a bank and an operator (docs/api/sandbox.md#cards). */
-import type { CommandContext } from '../../commands/context.js';
+import { type CommandContext, transact } from '../../commands/transact.js';
 import { recordProviderEvent } from '../../commands/recordProviderEvent.js';
 import { readPurchase } from '../../commands/readStreams.js';
-import { transact } from '../../commands/transact.js';
 import { accountStream, evolvePaymentMethod, type PaymentMethod } from '../../domain/account.js';
 import type { Aggregate, DomainEvent } from '../../domain/decider.js';
 import { type Entry, putEntry } from '../../domain/entry.js';

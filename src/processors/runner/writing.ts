@@ -1,5 +1,11 @@
-import { type CommandContext, recordable } from '../../commands/context.js';
-import { append, type Source, type Transacted, transactOn } from '../../commands/transact.js';
+import {
+  type CommandContext,
+  recordable,
+  append,
+  type Source,
+  type Transacted,
+  transactOn,
+} from '../../commands/transact.js';
 import type { DomainEvent } from '../../domain/decider.js';
 import { ConflictError, type EventStore, type ExpectedRevision, type RecordedEvent } from '../../ports/eventStore.js';
 import type { Cause } from './cause.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { blockGift, unblockGift } from '../../../src/commands/blockGift.js';
-import type { CommandContext } from '../../../src/commands/context.js';
+import type { CommandContext } from '../../../src/commands/transact.js';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { openReadModels } from '../../../src/projections/index.js';
 import { buy, buyOne, redeem, refused, unredeem } from '../../support/service/giftFlow.js';

@@ -6,7 +6,7 @@ import { keyedHash } from '../../../src/domain/keyedHash.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
 import type { Engines } from '../../../src/ports/engines.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { recordable } from '../../../src/commands/context.js';
+import { recordable } from '../../../src/commands/transact.js';
 import type { Principal } from '../../../src/api/pipeline/principal.js';
 import { type HeldKey, bodyHashOf, keyOwner, keyedCommandId, takeKey } from '../../../src/api/pipeline/idempotency.js';
 import { isKept } from '../../../src/api/pipeline/errors.js';

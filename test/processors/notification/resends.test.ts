@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
-import type { CommandContext } from '../../../src/commands/context.js';
+import type { CommandContext } from '../../../src/commands/transact.js';
 import type { ParkedDeps } from '../../../src/commands/findParked.js';
 import { discardParked, retryParked } from '../../../src/commands/parkedWork.js';
 import { type ReassignDeps, reassignGift } from '../../../src/commands/reassignGift.js';

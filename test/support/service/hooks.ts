@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import type { CommandContext } from '../../../src/commands/context.js';
+import type { CommandContext } from '../../../src/commands/transact.js';
 import {
   changeOwnEndpoint,
   createEndpoint,

@@ -2,9 +2,8 @@
  * Steps of an erasure in the key store and the log, up to `PersonErased`. Each step may be repeated: the same call
  * finishes an erasure that was killed at any point.
  */
-import { type CommandContext, partOf } from '../../../commands/context.js';
+import { type CommandContext, partOf, transact } from '../../../commands/transact.js';
 import { readPurchase } from '../../../commands/readStreams.js';
-import { transact } from '../../../commands/transact.js';
 import { erasedAggregate, type Person, type PersonErased, personStream } from '../../../domain/erasure.js';
 import { Refusal } from '../../../domain/refusal.js';
 import { inParallel } from '../../../lib/async/inParallel.js';

@@ -3,7 +3,7 @@
  * removes everything that was derived from the data. The same call finishes an erasure that was killed at any point, or
  * failed.
  */
-import type { CommandContext } from '../../../commands/context.js';
+import type { CommandContext } from '../../../commands/transact.js';
 import { type Person, personStream } from '../../../domain/erasure.js';
 import type { Position } from '../../../ports/eventStore.js';
 import type { ErasureDeps } from './derivedData.js';

@@ -2,7 +2,7 @@
  * Erasures of persons, for the API, the command line and the process that finishes them
  * (docs/personal-data.md#erasure).
  */
-import type { CommandContext } from '../../../commands/context.js';
+import type { CommandContext } from '../../../commands/transact.js';
 import { type Person, personId, personStream } from '../../../domain/erasure.js';
 import { Refusal } from '../../../domain/refusal.js';
 import { pause } from '../../../lib/async/pause.js';

@@ -2,8 +2,7 @@
  * Key store rows that are related to a person: those of messages that the person wrote or got, of payment methods that
  * no other user who is not erased may use, and of support's texts about the person. The log names them.
  */
-import { type CommandContext, partOf } from '../../../commands/context.js';
-import { transact } from '../../../commands/transact.js';
+import { type CommandContext, partOf, transact } from '../../../commands/transact.js';
 import { accountStream, evolvePaymentMethod, type PaymentMethod } from '../../../domain/account.js';
 import type { Aggregate, DomainEvent } from '../../../domain/decider.js';
 import type { Entry } from '../../../domain/entry.js';

@@ -2,8 +2,7 @@
  * Erasures that support requests (docs/personal-data.md#requested-erasures). The log decides between a withdrawal and a
  * start. The key store holds the request too, so that restoring an earlier log does not lose it.
  */
-import { type CommandContext, ownEvents, partOf } from '../../../commands/context.js';
-import { transact } from '../../../commands/transact.js';
+import { type CommandContext, ownEvents, partOf, transact } from '../../../commands/transact.js';
 import { holderOf, reservationAggregate, type User } from '../../../domain/account.js';
 import { fold } from '../../../domain/decider.js';
 import type { Entry } from '../../../domain/entry.js';

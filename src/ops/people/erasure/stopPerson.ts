@@ -1,6 +1,5 @@
-import { type CommandContext, partOf } from '../../../commands/context.js';
+import { type CommandContext, partOf, transact } from '../../../commands/transact.js';
 import { readReservation } from '../../../commands/readStreams.js';
-import { transact } from '../../../commands/transact.js';
 import {
   accountStream,
   evolveUser,

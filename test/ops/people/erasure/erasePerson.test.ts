@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { CommandContext } from '../../../../src/commands/context.js';
+import type { CommandContext } from '../../../../src/commands/transact.js';
 import { deriveGiftIds } from '../../../../src/domain/giftIds.js';
 import { keyedHash } from '../../../../src/domain/keyedHash.js';
 import {

@@ -1,7 +1,7 @@
 /** Requested erasures: who may, until when they can be withdrawn, and what restores leave of them. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { CommandContext } from '../../../../src/commands/context.js';
+import type { CommandContext } from '../../../../src/commands/transact.js';
 import { keyedHash } from '../../../../src/domain/keyedHash.js';
 import {
   lookupOf,
