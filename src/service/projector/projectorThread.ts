@@ -8,6 +8,7 @@ import { openEmbeddedReadStore } from '../../adapters/embedded/readStore/readSto
 import { everyBeats } from '../../lib/async/beats.js';
 import { resources } from '../../lib/async/resources.js';
 import { createLogger } from '../../lib/logging/logger.js';
+import { VERSION } from '../../lib/version.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { startTelemetry } from '../../tracing/telemetry.js';
 import { readable } from '../engines.js';
@@ -21,6 +22,10 @@ const port = parentPort;
 if (port === null) throw new Error('projectorThread runs as a worker thread only');
 const data = workerData as ProjectorThreadData;
 const { dataDir: dir, keysUrl, masterKeys, tree, sandbox, holder, level, version, processNumber } = data;
+if (version !== VERSION)
+  throw new Error(
+    `the thread is of release ${VERSION}, its process is of release ${version}: restart the service, whose release folder was replaced`,
+  );
 const post = (message: FromProjectorThread): void => port.postMessage(message);
 const logger = createLogger({ level, processNumber, destination: { write: post } });
 const HEALTH_MS = 500;

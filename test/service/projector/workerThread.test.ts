@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,6 +11,7 @@ import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStor
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
 import { startApp } from '../../../src/service/app.js';
 import { loadConfig } from '../../../src/service/config.js';
+import { VERSION } from '../../../src/lib/version.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { type ThreadProjectorOptions, projectOnThread } from '../../../src/service/projector/workerThread.js';
 import type { RunningProjector } from '../../../src/service/projector/inProcess.js';
@@ -18,7 +19,7 @@ import { leaseState } from '../../../src/runtime/coordination/lease.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
 import { followers } from '../../../src/runtime/supervision/followers.js';
 import { failureOf } from '../../support/fixtures/importFile.js';
-import { until } from '../../support/assertions/until.js';
+import { FOR_EVER_MS, until } from '../../support/assertions/until.js';
 
 interface Context {
   dir: string;
@@ -53,7 +54,7 @@ function projectWith(
     dataDir: dir,
     tree: { dir, everyMs: 60_000, host: 'localhost', keys: [], witnesses: [] },
     holder: 'h',
-    version: '1',
+    version: VERSION,
     logger,
     followers: followers({ logger }),
     script: pathToFileURL(script),
@@ -120,6 +121,19 @@ test('logs the death of a thread and starts another of the same name, each time 
       .filter((line) => line.includes(ended))
       .map((line) => (JSON.parse(line) as { err: { message: string } }).err.message),
     ['out of memory', "the projector's thread ended with 1"],
+  );
+});
+
+test('projects nothing for a process of another release, whose folder was replaced', async (context) => {
+  const { dir, lines } = context;
+  const script = new URL('../../../src/service/projector/projectorThread.js', import.meta.url);
+  const projecting = projectWith(context, [], { script, version: '99.0.0', restartMs: [FOR_EVER_MS, FOR_EVER_MS] });
+  await until(() => said(lines).includes(ENDED), 'the end of the thread');
+  assert.match(lines[0] ?? '', /its process is of release 99\.0\.0/);
+  await projecting.close();
+  assert.equal(
+    readdirSync(dir).filter((name) => name.endsWith('.db')),
+    [],
   );
 });
 
