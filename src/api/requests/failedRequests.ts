@@ -57,7 +57,7 @@ export function openFailedRequests(records: Records, logger: Logger, now: () => 
     if (before === undefined) return void waiting.set(key, { client, day, rows });
     before.rows.push(...rows);
     // Cut now and then only: a caller may fail thousands of times in a second.
-    if (before.rows.length > 2 * MOST_OF_DAY) before.rows.splice(0, before.rows.length - MOST_OF_DAY);
+    if (before.rows.length > 2 * MOST_OF_DAY) before.rows.splice(0, Infinity, ...latest(before.rows));
   }
 
   async function storeOne({ client, day, rows }: Rows): Promise<void> {
@@ -124,6 +124,8 @@ export function openFailedRequests(records: Records, logger: Logger, now: () => 
 const keyOf = (client: string, day: string): string =>
   `failed-requests/${Buffer.from(client).toString('base64url')}/${day}`;
 
-/** @param rows those stored before, and later ones: in order of time, but for those of several processes */
+/** @param rows in any order; a row may be there twice, where it was not known whether it had been stored */
 const latest = (rows: readonly FailedRequest[]): readonly FailedRequest[] =>
-  rows.length <= MOST_OF_DAY ? rows : rows.toSorted((one, other) => (one.id < other.id ? -1 : 1)).slice(-MOST_OF_DAY);
+  [...new Map(rows.map((row) => [row.id, row])).values()]
+    .sort((one, other) => (one.id < other.id ? -1 : 1))
+    .slice(-MOST_OF_DAY);

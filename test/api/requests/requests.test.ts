@@ -100,6 +100,8 @@ test('no caller fills the disk: of each client and day only the latest rows are 
   await failed.close();
 });
 
+const FAILED = { client: 'app', method: 'GET', route: '/api/v2/me', status: 503, code: 'unavailable' } as const;
+
 test('stores rows later that the store was away for', async () => {
   const records = memoryRecords(Date.now);
   let isAway = true;
@@ -109,10 +111,40 @@ test('stores rows later that the store was away for', async () => {
   };
   const now = (): string => new Date().toISOString();
   const failed = openFailedRequests({ ...records, get }, pino({ level: 'silent' }), now);
-  failed.note({ client: 'app', method: 'GET', route: '/api/v2/me', status: 503, code: 'unavailable', requestId: 'r' });
+  failed.note({ ...FAILED, requestId: 'r' });
   assert.deepEqual(await failed.of('app'), []);
   isAway = false;
   assert.equal((await failed.of('app')).length, 1);
+  await failed.close();
+});
+
+test('keeps the latest rows of an outage, each once, where a write that failed was stored', async () => {
+  let now = Date.parse('2026-05-04T12:00:00Z');
+  const records = memoryRecords(() => now);
+  let answers = false;
+  const put: typeof records.put = async (...asked) => {
+    const version = await records.put(...asked);
+    if (!answers) throw new UnavailableError('the read store does not answer', { outcomeUnknown: true });
+    return version;
+  };
+  const failed = openFailedRequests({ ...records, put }, pino({ level: 'silent' }), () => new Date(now).toISOString());
+  const note = (count: number): void => {
+    for (let n = 0; n < count; n++) {
+      now += 1;
+      failed.note({ ...FAILED, requestId: `${now}` });
+    }
+  };
+  note(2);
+  const idsIn = async (): Promise<string[]> => (await failed.of('app')).map(({ requestId }) => requestId);
+  assert.equal((await idsIn()).length, 2);
+  assert.equal((await idsIn()).length, 2);
+  note(2 * MOST_OF_DAY);
+  const storing = idsIn();
+  note(MOST_OF_DAY);
+  await storing;
+  answers = true;
+  const kept = await idsIn();
+  assert.deepEqual([kept.length, new Set(kept).size, kept[0], kept.at(-1)], [500, 500, `${now}`, `${now - 499}`]);
   await failed.close();
 });
 
