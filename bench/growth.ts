@@ -11,12 +11,11 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { format, resolveConfig } from 'prettier';
 import { GIFT, startCommand } from './support/command.js';
 import { buyer, bytesOf, historyOf, lookUpOf, purchaseOf, redemptionOf, tills, tokensOf } from './support/data.js';
 import { load, type LoadRequest } from './support/load.js';
 import { plot } from './support/plot.js';
-import { median, shown, table, verdict } from './support/report.js';
+import { markdown, median, table, verdict } from './support/report.js';
 import { type Server, startService } from './support/server.js';
 import { SETTLED, settled } from './support/threads.js';
 
@@ -41,11 +40,14 @@ const KINDS = {
   'look-up': { method: 'GET', amount: 2_000 },
   'page of redemptions': { method: 'GET', amount: 1_000 },
   'page of the event feed': { method: 'GET', amount: 1_000 },
-  redemption: { method: 'POST', amount: 150 },
-  purchase: { method: 'POST', amount: 150 },
+  redemption: { method: 'POST', amount: 600 },
+  purchase: { method: 'POST', amount: 200 },
 } as const;
 type Kind = keyof typeof KINDS;
 const NAMES = Object.keys(KINDS) as Kind[];
+/** The same gifts are redeemed in each round: the smallest log has no more. */
+const REVERSALS = 'reversals';
+const JSON_BODY = { 'Content-Type': 'application/json' };
 
 /** Commands that read the whole log. */
 const COMMANDS = {
@@ -103,21 +105,25 @@ async function open(size: number): Promise<Size> {
     'look-up': gifts.map((gift) => lookUpOf(gift, tokens)),
     'page of redemptions': [{ path: `/api/v2/redemptions?limit=${PAGE}`, headers: till }],
     'page of the event feed': (await feedPages(server.url, till)).map((path) => ({ path, headers: till })),
-    redemption: issued.map((gift) => redemptionOf(gift, tokens)),
+    redemption: issued.slice(0, KINDS.redemption.amount).map((gift) => redemptionOf(gift, tokens)),
     purchase: Array.from({ length: (WARM_ROUNDS + ROUNDS) * KINDS.purchase.amount }, (_, n) => purchaseOf(n, tokens)),
   };
   for (const kind of NAMES) {
     const repeated = requests[kind];
     const amount = (WARM_ROUNDS + ROUNDS) * KINDS[kind].amount;
-    if (KINDS[kind].method === 'POST' && repeated.length < amount) throw new Error(`too few gifts for each ${kind}`);
     const lines = Array.from({ length: amount }, (_, n) => JSON.stringify(repeated[n % repeated.length]));
     writeFileSync(requestsIn(dir, kind), lines.join('\n'));
   }
+  const reversals = requests.redemption.map(({ path, headers }) =>
+    JSON.stringify({ path: `${path}/latest`, headers, body: '{"redeemed":false}' }),
+  );
+  writeFileSync(requestsIn(dir, REVERSALS), reversals.join('\n'));
   const costs = Object.fromEntries(NAMES.map((kind) => [kind, []])) as unknown as Size['costs'];
   return { dir, events, firstStartS, startS: median(starts) / 1_000, bytes, server, startMb, costs, mostMb: startMb };
 }
 
-const requestsIn = (dir: string, kind: Kind): string => join(dir, `bench-${kind.replaceAll(' ', '-')}.jsonl`);
+const requestsIn = (dir: string, kind: Kind | typeof REVERSALS): string =>
+  join(dir, `bench-${kind.replaceAll(' ', '-')}.jsonl`);
 
 /** Addresses of full pages at every depth of a caller's feed. */
 async function feedPages(url: string, headers: Record<string, string>): Promise<string[]> {
@@ -136,17 +142,29 @@ async function costOf({ dir, server }: Size, kind: Kind, round: number): Promise
   const { method, amount } = KINDS[kind];
   await atRest(server);
   const before = server.cpuSeconds();
+  const plan = { url: server.url, connections: CONNECTIONS };
   await load({
-    url: server.url,
+    ...plan,
     method,
-    connections: CONNECTIONS,
     requests: requestsIn(dir, kind),
     pick: { kind: 'once', skip: round * amount, amount },
-    headers: method === 'POST' ? { 'Content-Type': 'application/json' } : {},
+    headers: method === 'POST' ? JSON_BODY : {},
     expect: method === 'POST' ? 201 : 200,
   });
   await atRest(server);
-  return ((server.cpuSeconds() - before) * 1e6) / amount;
+  const cost = ((server.cpuSeconds() - before) * 1e6) / amount;
+  if (kind === 'redemption') {
+    const pick = { kind: 'once', skip: 0, amount } as const;
+    await load({
+      ...plan,
+      method: 'PATCH',
+      requests: requestsIn(dir, REVERSALS),
+      pick,
+      headers: JSON_BODY,
+      expect: 200,
+    });
+  }
+  return cost;
 }
 
 /** Seconds that a command takes. */
@@ -196,30 +214,24 @@ const rows: readonly (readonly [string, readonly number[]])[] = [
   ['on disk, bytes an event', sizes.map(({ bytes }) => bytes)],
 ];
 const heads = sizes.map(({ events }) => `${events.toLocaleString('en')} events`);
-const cells = rows.map(([what, figures]) => [what, ...figures.map(shown)]);
-table(
-  cells.map(([what = '', ...figures]) => ({
-    what,
-    ...Object.fromEntries(heads.map((head, at) => [head, figures[at] ?? ''])),
-  })),
-);
+const shownRows = rows.map(([what, figures]) => ({
+  what,
+  ...Object.fromEntries(heads.map((head, at) => [head, figures[at] ?? ''])),
+}));
+table(shownRows);
 const results = fileURLToPath(new URL('../../bench/results/', import.meta.url));
-const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`;
-const page = join(results, 'growth.md');
-const text = await format(
+mkdirSync(results, { recursive: true });
+writeFileSync(
+  join(results, 'growth.md'),
   [
     '# Growth',
     '',
     'Written by `npm run bench -- growth`; the plot is [growth.svg](growth.svg).',
     '',
-    line(['', ...heads]),
-    line(['---', ...heads.map(() => '--:')]),
-    ...cells.map(line),
+    markdown(shownRows),
+    '',
   ].join('\n'),
-  { ...(await resolveConfig(page)), parser: 'markdown' },
 );
-mkdirSync(results, { recursive: true });
-writeFileSync(page, text);
 writeFileSync(
   join(results, 'growth.svg'),
   plot(

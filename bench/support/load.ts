@@ -21,7 +21,7 @@ export interface LoadRequest {
 export interface LoadPlan {
   /** Of the server: `http://127.0.0.1:3000`. */
   readonly url: string;
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PATCH';
   readonly connections: number;
   /** A file of `LoadRequest`s, one JSON object a line. */
   readonly requests: string;

@@ -18,12 +18,12 @@ export function table(rows: readonly Readonly<Record<string, string | number>>[]
   console.log([line(names), ...cells.map(line)].join('\n'));
 }
 
-/** The same as a table of Markdown. */
+/** The same as a table of Markdown; numbers of all columns but the first are aligned right. */
 export function markdown(rows: readonly Readonly<Record<string, string | number>>[]): string {
   const names = Object.keys(rows[0] ?? {});
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const all = rows.map((row) => line(names.map((name) => shown(row[name] ?? ''))));
-  return [line(names), line(names.map(() => '--:')), ...all].join('\n');
+  return [line(names), line(names.map((_, column) => (column === 0 ? '---' : '--:'))), ...all].join('\n');
 }
 
 /** A number as tables have it; text as it is. */
