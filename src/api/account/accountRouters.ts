@@ -4,7 +4,16 @@ import { accountStream, PERMISSIONS, type Role, type User } from '../../domain/a
 import { isStaffClient } from '../pipeline/principal.js';
 import { userOf } from '../pipeline/commandContext.js';
 import type { Route } from '../pipeline/route.js';
-import { dataAnswer, entity, listSchema, orNull, textSchema, flagSchema, querySchema } from '../pipeline/schemas.js';
+import {
+  choiceSchema,
+  dataAnswer,
+  entity,
+  flagSchema,
+  listSchema,
+  orNull,
+  querySchema,
+  textSchema,
+} from '../pipeline/schemas.js';
 import { ID_PATTERN } from '../../import/schemas.js';
 import type { Condition } from '../../ports/readStore.js';
 import { methodsOf, namedIn } from '../../projections/byUser.js';
@@ -33,8 +42,8 @@ const meSchema = entity('Me', {
   phone_number: textSchema('E.164; empty without one.'),
   locale: orNull(textSchema('A language tag such as `en-GB`.')),
   merchant_id: orNull(textSchema('The merchant that the user works for; null for a customer.')),
-  permissions: listSchema({ type: 'string', enum: PERMISSIONS }, 'What the user may do at the merchant’s locations.'),
-  roles: listSchema({ type: 'string', enum: ['support', 'auditor'] }, 'None through a client that serves no staff.'),
+  permissions: listSchema(choiceSchema(PERMISSIONS), 'What the user may do at the merchant’s locations.'),
+  roles: listSchema(choiceSchema(['support', 'auditor']), 'None through a client that serves no staff.'),
 });
 
 const meExample = {
@@ -81,7 +90,7 @@ function meRoutes({ accounts }: AccountDeps): Route[] {
 
 const paymentMethodSchema = entity('PaymentMethod', {
   reference: textSchema('What `payment.reference` of a purchase takes.'),
-  kind: { type: 'string', enum: ['card', 'wallet'] },
+  kind: choiceSchema(['card', 'wallet']),
   prepaid: flagSchema('Whether it pays only what it was topped up with.'),
 });
 

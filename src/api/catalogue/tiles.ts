@@ -4,7 +4,7 @@ import type { CatalogueView } from '../../projections/catalogue/view.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { callerId } from './callerId.js';
-import { countSchema, dataAnswer, listSchema, querySchema, textSchema } from '../pipeline/schemas.js';
+import { choiceSchema, countSchema, dataAnswer, listSchema, querySchema } from '../pipeline/schemas.js';
 import { tileExample, tileSchema } from './schemas.js';
 import { MAX_GRANULARITY, storePins, type PlacedPin } from './storePins.js';
 import { coveringGrid, parseBox, tileIndex, tilesOf, type TileAddress } from './tileGrid.js';
@@ -32,8 +32,7 @@ export function tileRoutes({ catalogue }: { readonly catalogue: CatalogueView })
           'Western and eastern point, `longitude,latitude:longitude,latitude` in degrees, each number with a decimal point: `-0.14,51.52:-0.11,51.50`.',
       },
       query: querySchema({
-        platform: textSchema('Where the map is shown. Both get the same tiles.', {
-          enum: ['app', 'imessage'],
+        platform: choiceSchema(['app', 'imessage'], 'Where the map is shown. Both get the same tiles.', {
           default: 'app',
         }),
         granularity: countSchema(

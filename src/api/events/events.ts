@@ -14,6 +14,7 @@ import { faultOf } from '../pipeline/errors.js';
 import type { Principal } from '../pipeline/principal.js';
 import type { Call, Route } from '../pipeline/route.js';
 import {
+  choiceSchema,
   countSchema,
   flagSchema,
   integerSchema,
@@ -108,9 +109,10 @@ export function eventRoutes({ events, feed, stopping, publicUrl, recognise }: Ev
             maximum: MAX_WAIT_S,
             default: 0,
           }),
-          form: textSchema(
+          form: choiceSchema(
+            FORMS,
             '`webhook`: the bodies that an endpoint of the caller would be sent, with the gift or purchase; at most 100 in a page.',
-            { enum: FORMS, default: 'event' },
+            { default: 'event' },
           ),
         },
       },

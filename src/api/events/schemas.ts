@@ -1,14 +1,23 @@
 import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
 import { RECEIVER_KINDS } from '../../domain/gift/events.js';
 import { ALL_ENTRY_TYPES } from '../../projections/feed/entryTypes.js';
-import { entity, flagSchema, integerSchema, orNull, record, textSchema, timeSchema } from '../pipeline/schemas.js';
+import {
+  choiceSchema,
+  entity,
+  flagSchema,
+  integerSchema,
+  orNull,
+  record,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 
 const ID = textSchema();
 const POUNDS = { type: 'string', pattern: '^\\d+\\.\\d{2}$' } as const;
 
 export const eventFields = {
   id: textSchema('The same to every caller, and in every copy of the log.'),
-  type: { type: 'string', enum: ALL_ENTRY_TYPES },
+  type: choiceSchema(ALL_ENTRY_TYPES),
   created_at: timeSchema(),
   position: textSchema('Its place in the log, as in `Gift-Position`.'),
 };
@@ -34,11 +43,11 @@ export const subjectData = {
   gift: {
     ...record(
       {
-        status: { type: 'string', enum: ['sent', 'redeemed', 'cancelled'] },
+        status: choiceSchema(['sent', 'redeemed', 'cancelled']),
         product_id: ID,
         brand_id: ID,
         value: { ...POUNDS, description: 'Of the gift, in pounds.' },
-        receiver: textSchema('nobody: the first user to claim it.', { enum: RECEIVER_KINDS }),
+        receiver: choiceSchema(RECEIVER_KINDS, 'nobody: the first user to claim it.'),
         merchant_id: textSchema('Where it was redeemed: of a redemption or its reversal.'),
       },
       ['status', 'product_id', 'brand_id', 'value', 'receiver'],
@@ -48,7 +57,7 @@ export const subjectData = {
   },
   transaction: {
     ...record({
-      status: { type: 'string', enum: TRANSACTION_STATUSES },
+      status: choiceSchema(TRANSACTION_STATUSES),
       product_id: ID,
       brand_id: ID,
       gifts: integerSchema('How many were bought.'),

@@ -9,7 +9,15 @@ import { userOf } from '../pipeline/commandContext.js';
 import { GIFT_PARAM } from '../gifts/deps.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema, SuccessAnswer } from '../pipeline/route.js';
-import { countSchema, entity, jsonAnswer, listSchema, textSchema, timeSchema } from '../pipeline/schemas.js';
+import {
+  choiceSchema,
+  countSchema,
+  entity,
+  jsonAnswer,
+  listSchema,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 import { type OpsRoute, STAFF } from '../ops/frame.js';
 
 const TEXT = textSchema();
@@ -57,7 +65,7 @@ const HEX = '0'.repeat(64);
 const PROOF: SuccessAnswer = jsonAnswer(
   'The proof, for `gift audit check`.',
   entity('Proof', {
-    format: { type: 'string', enum: [BUNDLE_FORMAT] },
+    format: choiceSchema([BUNDLE_FORMAT]),
     checkpoint: textSchema('A signed note (c2sp.org/tlog-checkpoint).'),
     events: listSchema(PROVEN_EVENT),
   }),

@@ -21,7 +21,7 @@ import {
   sentAt,
 } from '../../entities/gifts.js';
 import { giftExample, giftSchema } from './schemas.js';
-import { querySchema, textSchema } from '../pipeline/schemas.js';
+import { choiceSchema, querySchema } from '../pipeline/schemas.js';
 import { boughtBy, namedIn, numbersOf } from '../../projections/byUser.js';
 import { numberHolds, userHolds } from '../../projections/gifts.js';
 import { TIME_KEY_LENGTH, timeKey } from '../../projections/timeKey.js';
@@ -44,9 +44,7 @@ export function giftListRoutes(deps: GiftRouteDeps): Route[] {
       caller: 'user',
       reads: ['byUser'],
       query: querySchema({
-        as: textSchema('`holder`: those received or claimed; `sender`: those bought. Absent: both.', {
-          enum: GIFT_ROLES,
-        }),
+        as: choiceSchema(GIFT_ROLES, '`holder`: those received or claimed; `sender`: those bought. Absent: both.'),
         status: {
           type: 'string',
           enum: GIFT_STATUSES,

@@ -11,7 +11,15 @@ import { isGiftId } from '../../domain/giftIds.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { idempotencyKey, lookUpKey, type StoredAnswer } from '../pipeline/idempotency.js';
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
-import { dataAnswer, entity, integerSchema, querySchema, record, textSchema } from '../pipeline/schemas.js';
+import {
+  choiceSchema,
+  dataAnswer,
+  entity,
+  integerSchema,
+  querySchema,
+  record,
+  textSchema,
+} from '../pipeline/schemas.js';
 import { redemptionEntity } from '../../entities/gifts.js';
 import { REDEEM_ROUTE, type RedemptionKeyDeps, keyedCommand } from './redemptionKeys.js';
 import { redemptionsIn } from './redemptionList.js';
@@ -21,9 +29,9 @@ import { PURCHASE_ROUTE } from './transactions.js';
 const keySchema = entity('IdempotencyKey', {
   key: textSchema(),
   gift_id: textSchema('Of a redemption.'),
-  status: textSchema(
+  status: choiceSchema(
+    ['done', 'running', 'unseen', 'void'],
     'done: it was decided; `redemption` is what was redeemed, as it is now. running: it is being decided. unseen: no request with it is known; one that is under way may still come. void: nothing was redeemed with it, and never will be.',
-    { enum: ['done', 'running', 'unseen', 'void'] },
   ),
   answer: {
     ...record({ status: integerSchema(), body: { type: 'object', additionalProperties: true } }, ['status']),

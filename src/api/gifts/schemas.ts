@@ -13,6 +13,7 @@ import {
   storeSchema,
 } from '../catalogue/schemas.js';
 import {
+  choiceSchema,
   embeddedSchema,
   entity,
   flagSchema,
@@ -108,8 +109,8 @@ export const giftSchema = entity(
     launch_url: textSchema('A page about the gift that needs no token.', { format: 'uri' }),
     reminders_sent: listSchema(PLAIN_TIME, 'When the reminders were sent, in order.'),
     is_expired: flagSchema(),
-    gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
-    status_code: textSchema('SE: has a receiver; UC: has none yet.', { enum: ['PE', 'SE', 'UC', 'RE', 'CA'] }),
+    gift_status: choiceSchema(['pending', 'sent', 'redeemed', 'cancelled']),
+    status_code: choiceSchema(['PE', 'SE', 'UC', 'RE', 'CA'], 'SE: has a receiver; UC: has none yet.'),
     status: { type: 'integer', enum: [1, 2, 3, 5, 12] },
   },
   { send_at: SEND_AT },
@@ -151,7 +152,7 @@ export const voucherV2Schema = entity('VoucherV2', {
   expiresAt: ISO_TIME,
   data: listSchema(
     record({
-      type: { type: 'string', enum: ['qr', 'alpha/qr', 'alpha/pin'] },
+      type: choiceSchema(['qr', 'alpha/qr', 'alpha/pin']),
       label: textSchema(),
       value: textSchema(),
     }),
@@ -183,9 +184,7 @@ export const transactionSchema = entity(
     gifts: listSchema(GIFT_ID, 'Ids of the gifts bought.'),
     purchased_at_date: DATE,
     purchased_at_time: { type: 'string', pattern: '^\\d\\d:\\d\\d:\\d\\d$' },
-    status: textSchema('`disputed`: the buyer’s bank claims the money, or has taken it back.', {
-      enum: TRANSACTION_STATUSES,
-    }),
+    status: choiceSchema(TRANSACTION_STATUSES, '`disputed`: the buyer’s bank claims the money, or has taken it back.'),
   },
   {
     send_at: SEND_AT,

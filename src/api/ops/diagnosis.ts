@@ -1,12 +1,12 @@
 import { type Finding, FINDING_CODES, HARMS } from '../../ops/diagnosis/index.js';
-import { dataAnswer, entity, listSchema, textSchema } from '../pipeline/schemas.js';
+import { choiceSchema, dataAnswer, entity, listSchema, textSchema } from '../pipeline/schemas.js';
 import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, STAFF } from './frame.js';
 
 const findingSchema = entity('Finding', {
-  code: { type: 'string', enum: FINDING_CODES },
-  harm: textSchema('Who is harmed; `risk`: nobody yet.', { enum: HARMS }),
+  code: choiceSchema(FINDING_CODES),
+  harm: choiceSchema(HARMS, 'Who is harmed; `risk`: nobody yet.'),
   what: textSchema('What is wrong, with names, numbers and times.'),
   means: textSchema('What it means for people and money.'),
   command: textSchema('The one command that mends it, or shows what to mend.'),

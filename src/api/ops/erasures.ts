@@ -5,6 +5,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { ID_PATTERN } from '../../import/schemas.js';
 import { type Erasures, ErasureWaitsError } from '../../ops/people/index.js';
 import {
+  choiceSchema,
   dataAnswer,
   entity,
   flagSchema,
@@ -58,9 +59,10 @@ export function requestedPerson(id: string): Person {
 const requestSchema = entity('ErasureRequest', {
   id: textSchema(),
   person: textSchema('As in the path.'),
-  status: textSchema('Once it has started it can not be withdrawn; the service finishes it.', {
-    enum: ['requested', 'started', 'withdrawn', 'erased'],
-  }),
+  status: choiceSchema(
+    ['requested', 'started', 'withdrawn', 'erased'],
+    'Once it has started it can not be withdrawn; the service finishes it.',
+  ),
   reason: textSchema(),
   requested_by: orNull(textSchema('Who requested it: a user, or `cli:` and a system user.')),
   requested_at: TIME,

@@ -1,7 +1,7 @@
 /** Formats of the answers under `/ops`: JSON, NDJSON and CSV (docs/support.md#ops-formats). */
 import { type Cell, type CsvOptions, csvWriter } from '../../ops/exports/csv.js';
 import type { Call, Schema } from '../pipeline/route.js';
-import { textSchema } from '../pipeline/schemas.js';
+import { choiceSchema } from '../pipeline/schemas.js';
 
 export type Format = 'json' | 'ndjson' | 'csv' | 'excel';
 
@@ -17,9 +17,9 @@ export const CONTENT_TYPES = {
 export const isCsv = (format: Format): boolean => format === 'csv' || format === 'excel';
 
 export const formatParameter = {
-  format: textSchema(
+  format: choiceSchema(
+    ['json', 'ndjson', 'csv', 'excel'],
     'JSON, or a stream: a JSON object a line, or CSV with a heading; `excel` is CSV with a byte order mark, which Excel needs. In CSV the column `local_day` has the day of a time in `time_zone` (default Europe/London), and a text that a spreadsheet would take for a number, date or formula gets a leading apostrophe, and so does a text that starts with one: programs remove one leading apostrophe. Default: as `Accept` says, else JSON.',
-    { enum: ['json', 'ndjson', 'csv', 'excel'] },
   ),
 } as const satisfies Record<string, Schema>;
 

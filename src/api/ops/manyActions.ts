@@ -4,7 +4,7 @@ import type { DailyLimit } from '../limits/dailyLimits.js';
 import { userOf } from '../pipeline/commandContext.js';
 import { answerOf, HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
-import { dataAnswer, entity, flagSchema, listSchema, record, textSchema } from '../pipeline/schemas.js';
+import { choiceSchema, dataAnswer, entity, flagSchema, listSchema, record, textSchema } from '../pipeline/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 import { ACTION_PROPERTIES, ACTIONS, receiverIn } from './supportActions.js';
@@ -18,9 +18,10 @@ export const handledItems = listSchema(
   record(
     {
       id: textSchema(),
-      outcome: textSchema('`done`: of a dry run, it would be; `unchanged`: nothing was left to do.', {
-        enum: ['done', 'unchanged', 'refused'],
-      }),
+      outcome: choiceSchema(
+        ['done', 'unchanged', 'refused'],
+        '`done`: of a dry run, it would be; `unchanged`: nothing was left to do.',
+      ),
       why: textSchema('Why it was refused.'),
     },
     ['id', 'outcome'],
@@ -76,7 +77,7 @@ export function manyActionRoutes({ engines: { events }, models, gifts, hash, tak
       unrecorded: ['items', 'ticket'],
       body: record(
         {
-          action: { type: 'string', enum: NAMES },
+          action: choiceSchema(NAMES),
           items: {
             type: 'array',
             minItems: 1,

@@ -5,6 +5,7 @@ import { discardParked, retryParked } from '../../commands/parkedWork.js';
 import { PARKED_NAMES } from '../../domain/parked.js';
 import type { Condition } from '../../ports/readStore.js';
 import {
+  choiceSchema,
   dataAnswer,
   entity,
   flagSchema,
@@ -30,15 +31,15 @@ const ID = textSchema();
 
 const properties = {
   id: textSchema('The same each time this entity of this process manager is parked.'),
-  process: textSchema('The process manager that gave it up.', { enum: PARKED_NAMES }),
+  process: choiceSchema(PARKED_NAMES, 'The process manager that gave it up.'),
   step: textSchema('The step that failed.'),
   entity: textSchema(
     'The id of the transaction, the gift whose receiver is to be notified, the refund or the dispute.',
   ),
   transaction_id: ID,
-  state: textSchema(
+  state: choiceSchema(
+    STATES,
     '`parked`: waits for a person; `retried`: handed back to its process manager; `discarded`: will not be done.',
-    { enum: STATES },
   ),
   cause: textSchema('Why the step failed.'),
   times: integerSchema('How often it has been parked in a row.', { minimum: 1 }),
@@ -133,8 +134,8 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       roles: STAFF,
       reads: ['parked'],
       query: querySchema({
-        state: textSchema('Only work in this state.', { enum: [...STATES, 'all'], default: 'parked' }),
-        process: textSchema('Only work of this process manager.', { enum: PARKED_NAMES }),
+        state: choiceSchema([...STATES, 'all'], 'Only work in this state.', { default: 'parked' }),
+        process: choiceSchema(PARKED_NAMES, 'Only work of this process manager.'),
         after: textSchema('Only work after this position.', { maxLength: 32 }),
         ...limitParameter,
       }),

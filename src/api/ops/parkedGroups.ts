@@ -14,6 +14,7 @@ import { answerOf } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import {
+  choiceSchema,
   countSchema,
   dataAnswer,
   entity,
@@ -34,7 +35,7 @@ const PIECES = { usual: 100, most: 500 };
 
 const groupSchema = entity('ParkedGroup', {
   id: textSchema('The same for the same process manager, step and cause.'),
-  process: textSchema('The process manager that gave the work up.', { enum: PARKED_NAMES }),
+  process: choiceSchema(PARKED_NAMES, 'The process manager that gave the work up.'),
   step: textSchema('The step that failed.'),
   cause: textSchema('Why the example failed; others differ in ids, numbers and times.'),
   count: countSchema('How many pieces wait.', { minimum: 1 }),

@@ -2,6 +2,7 @@
 import { findGifts, type FoundPerson, openPeople, type PersonRecord, SEARCH } from '../../ops/people/index.js';
 import { giftExample } from '../gifts/schemas.js';
 import {
+  choiceSchema,
   countSchema,
   dataAnswer,
   flagSchema,
@@ -44,8 +45,8 @@ const foundSchema = {
   ...record(
     {
       person: textSchema('As in paths: a user’s id, or `phone:{phone_id}` of a number that no user holds.'),
-      kind: { type: 'string', enum: ['user', 'number'] },
-      role: textSchema('Where it was found by a charge or a message.', { enum: ['buyer', 'receiver'] }),
+      kind: choiceSchema(['user', 'number']),
+      role: choiceSchema(['buyer', 'receiver'], 'Where it was found by a charge or a message.'),
       transaction_id: TEXT,
       gift_id: TEXT,
     } satisfies Record<keyof FoundPerson, Schema>,
@@ -177,12 +178,13 @@ const foundGiftSchema = {
       gift_id: TEXT,
       transaction_id: TEXT,
       at: textSchema('When it was bought, claimed or reassigned.', { format: 'date-time' }),
-      as: textSchema('How it is the person’s. Absent in a search by a charge or a message.', {
-        enum: ['buyer', 'receiver', 'claimer', 'later receiver', 'former receiver'],
-      }),
+      as: choiceSchema(
+        ['buyer', 'receiver', 'claimer', 'later receiver', 'former receiver'],
+        'How it is the person’s. Absent in a search by a charge or a message.',
+      ),
       product_id: TEXT,
       value: countSchema('Pence.'),
-      gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
+      gift_status: choiceSchema(['pending', 'sent', 'redeemed', 'cancelled']),
       blocked: flagSchema('Whether anything blocks it.'),
       expiry_date: textSchema('The last valid day, in UTC.', { format: 'date' }),
       last_event: textSchema('The type of the last event of the gift, its notification or its purchase.'),

@@ -1,5 +1,6 @@
 import type { Schema } from '../pipeline/route.js';
 import {
+  choiceSchema,
   countSchema,
   dataSchema,
   entity,
@@ -46,10 +47,11 @@ const common: Readonly<Record<string, Schema>> = {
 };
 
 const rebuildProperties: Readonly<Record<string, Schema>> = {
-  kind: { type: 'string', enum: ['rebuild', 'rollback'] },
-  state: textSchema('`ready`: built, and to be taken over by the leading projector; `leaving`: to be dropped by it.', {
-    enum: ['building', 'ready', 'swapping', 'aborting', 'leaving'],
-  }),
+  kind: choiceSchema(['rebuild', 'rollback']),
+  state: choiceSchema(
+    ['building', 'ready', 'swapping', 'aborting', 'leaving'],
+    '`ready`: built, and to be taken over by the leading projector; `leaving`: to be dropped by it.',
+  ),
   ...BUILD_ID,
   by: textSchema(),
   reason: nullable('string', 'Why.'),
@@ -180,7 +182,7 @@ const verificationSchema = entity('Verification', {
     record(
       {
         id: textSchema(),
-        kind: { type: 'string', enum: ['missing', 'extra', 'different', 'quarantined', 'unfoldable'] },
+        kind: choiceSchema(['missing', 'extra', 'different', 'quarantined', 'unfoldable']),
         served_at: textSchema(),
         log_at: textSchema(),
         fields: listSchema(fieldDifference),
@@ -196,7 +198,7 @@ const repairSchema = entity('Repair', {
     record(
       {
         id: textSchema(),
-        outcome: { type: 'string', enum: ['repaired', 'same', 'removed', 'quarantined'] },
+        outcome: choiceSchema(['repaired', 'same', 'removed', 'quarantined']),
         cause: textSchema(),
       },
       ['id', 'outcome'],
@@ -210,9 +212,10 @@ const taskSchema = (kind: string, result?: Schema): Schema =>
     id: textSchema(),
     kind: { type: 'string', const: kind.toLowerCase() },
     projection: textSchema(),
-    state: textSchema('`interrupted`: its process has ended; start it again.', {
-      enum: ['running', 'done', 'failed', 'interrupted'],
-    }),
+    state: choiceSchema(
+      ['running', 'done', 'failed', 'interrupted'],
+      '`interrupted`: its process has ended; start it again.',
+    ),
     by: textSchema(),
     reason: nullable('string', 'Why.'),
     at: timeSchema(),

@@ -1,7 +1,7 @@
 import type { Requested, Projection } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import type { ReadModelStatus } from '../../ops/status/status.js';
-import { dataAnswer, listSchema } from '../pipeline/schemas.js';
+import { choiceSchema, dataAnswer, listSchema } from '../pipeline/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import { contextOf } from '../pipeline/commandContext.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
@@ -11,7 +11,7 @@ import { rebuildRoutes } from './projectionRebuilds.js';
 import { statusExamples, statusSchema } from './projectionSchemas.js';
 import { taskRoutes } from './projectionTasks.js';
 
-const named: Schema = { type: 'string', enum: PROJECTIONS.map(({ name }) => name) };
+const named: Schema = choiceSchema(PROJECTIONS.map(({ name }) => name));
 const params = { name: `The read model: ${(named['enum'] as string[]).join(', ')}.` };
 
 export function projectionRoutes(ops: OpsDeps): OpsRoute[] {

@@ -12,6 +12,7 @@ import {
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
 import type { Schema } from '../pipeline/route.js';
 import {
+  choiceSchema,
   countSchema,
   entity,
   integerSchema,
@@ -38,7 +39,7 @@ const purchaseSchema = entity('ListedPurchase', {
   sale_price: countSchema('Pence: the price of one gift.'),
   count: integerSchema('How many gifts it has.', { minimum: 1 }),
   total: PENCE,
-  status: { type: 'string', enum: TRANSACTION_STATUSES },
+  status: choiceSchema(TRANSACTION_STATUSES),
   charge_id: orNull(textSchema("The payment provider's id; null: nothing was charged.")),
   reference_id: orNull(textSchema("The caller's own name for it, such as an order's number.")),
   paid: PENCE,
@@ -68,7 +69,7 @@ const price = { type: 'integer', minimum: 0, maximum: 1_000_000_000 };
 const filterParameters = {
   buyer: { ...text, maxLength: 64, description: `Only ${PURCHASE_FILTERS.buyer}.` },
   product: { ...text, maxLength: 64, description: `Only ${PURCHASE_FILTERS.product}.` },
-  status: textSchema(`Only ${PURCHASE_FILTERS.status}.`, { enum: TRANSACTION_STATUSES }),
+  status: choiceSchema(TRANSACTION_STATUSES, `Only ${PURCHASE_FILTERS.status}.`),
   min: { ...price, description: `Only ${PURCHASE_FILTERS.min}.` },
   max: { ...price, description: `Only ${PURCHASE_FILTERS.max}.` },
   reference_id: { ...text, maxLength: 255, description: `Only ${PURCHASE_FILTERS.reference_id}.` },

@@ -2,6 +2,7 @@ import { hasEnded, refundView } from '../../ops/refunds/refundView.js';
 import { listRefunds, refundGifts } from '../../commands/refundGifts.js';
 import { Refusal } from '../../domain/refusal.js';
 import {
+  choiceSchema,
   countSchema,
   dataAnswer,
   entity,
@@ -23,9 +24,9 @@ const giftIdList = listSchema(textSchema());
 const refundSchema = entity('Refund', {
   id: textSchema(),
   transaction_id: textSchema(),
-  status: textSchema(
+  status: choiceSchema(
+    ['requested', 'started', 'refunded', 'refused', 'nothing'],
     '`requested`: its gifts are being cancelled; `started`: the money is being refunded; `refunded`: it has been; `refused`: the provider refused, and the refund is parked; `nothing`: no gift could be cancelled.',
-    { enum: ['requested', 'started', 'refunded', 'refused', 'nothing'] },
   ),
   amount: countSchema('Pence: what the cancelled gifts cost; 0 before they are.'),
   gift_ids: { ...giftIdList, description: 'The cancelled gifts; while `requested`, the requested ones.' },

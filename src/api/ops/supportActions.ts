@@ -8,6 +8,7 @@ import { isGiftId } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { giftsProjection } from '../../projections/gifts.js';
 import {
+  choiceSchema,
   dataSchema,
   entity,
   flagSchema,
@@ -29,10 +30,11 @@ import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 const supportedGiftSchema = entity('SupportedGift', {
   gift_id: textSchema(),
   transaction_id: textSchema(),
-  gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
-  receiver: textSchema('A user, the owner of a phone number, or (`nobody`) the first user to claim it.', {
-    enum: RECEIVER_KINDS,
-  }),
+  gift_status: choiceSchema(['pending', 'sent', 'redeemed', 'cancelled']),
+  receiver: choiceSchema(
+    RECEIVER_KINDS,
+    'A user, the owner of a phone number, or (`nobody`) the first user to claim it.',
+  ),
   receiver_id: orNull(textSchema('The user, also one who claimed it.')),
   expiry_date: textSchema('The last valid day (UTC).', { format: 'date' }),
   blocked_by: listSchema(

@@ -18,6 +18,10 @@ export const integerSchema = field({ type: 'integer' });
 /** A whole number from 0. */
 export const countSchema = field({ type: 'integer', minimum: 0 });
 
+/** One of these texts. */
+export const choiceSchema = (choices: readonly unknown[], description?: string, more?: Schema): Schema =>
+  textSchema(description, { enum: choices, ...more });
+
 export const orNull = (schema: Schema): Schema => ({ ...schema, type: [schema['type'], 'null'] });
 
 export function listSchema(items: Schema, description?: string): Schema {

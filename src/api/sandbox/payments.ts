@@ -6,7 +6,7 @@ import { contextOf, userOf } from '../pipeline/commandContext.js';
 import { HttpError } from '../pipeline/errors.js';
 import { randomCommandId } from '../pipeline/idempotency.js';
 import type { Route } from '../pipeline/route.js';
-import { dataAnswer, entity, textSchema } from '../pipeline/schemas.js';
+import { choiceSchema, dataAnswer, entity, textSchema } from '../pipeline/schemas.js';
 
 interface SandboxPaymentRouteDeps extends SandboxPaymentDeps {
   readonly transactions: Pick<ReadModel<TransactionDocument>, 'get'>;
@@ -21,9 +21,10 @@ const TRANSACTION_EXAMPLE = '0f7d3a61c5b84e2f9a6d1c3e5b7f9024';
 const cardSchema = entity('SandboxCard', { reference: textSchema() });
 const authenticationSchema = entity('SandboxAuthentication', {
   transaction_id: textSchema(),
-  outcome: textSchema('The first outcome, which stands: some cards are declined though their buyer authenticates.', {
-    enum: ['charged', 'declined'],
-  }),
+  outcome: choiceSchema(
+    ['charged', 'declined'],
+    'The first outcome, which stands: some cards are declined though their buyer authenticates.',
+  ),
 });
 
 export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
@@ -66,7 +67,7 @@ export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
       description:
         'For the buyer of a purchase that was answered 402 `Payment needs authentication.`: does what the bank’s page does in the card processor’s library. The first outcome stands.',
       params: { transactionId: 'The transaction’s id.' },
-      body: entity('SandboxAuthenticationRequest', { outcome: { type: 'string', enum: Object.keys(OUTCOMES) } }),
+      body: entity('SandboxAuthenticationRequest', { outcome: choiceSchema(Object.keys(OUTCOMES)) }),
       bodyExample: { outcome: 'succeeded' },
       answers: [
         dataAnswer('What became of the payment.', authenticationSchema, {

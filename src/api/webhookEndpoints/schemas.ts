@@ -4,7 +4,15 @@ import { LONGEST_URL } from '../../domain/webhookUrl.js';
 import { ALL_ENTRY_TYPES } from '../../projections/feed/entryTypes.js';
 import type { EndpointRow } from '../../ops/webhooks/webhookRows.js';
 import type { Schema } from '../pipeline/route.js';
-import { entity, flagSchema, integerSchema, orNull, textSchema, timeSchema } from '../pipeline/schemas.js';
+import {
+  choiceSchema,
+  entity,
+  flagSchema,
+  integerSchema,
+  orNull,
+  textSchema,
+  timeSchema,
+} from '../pipeline/schemas.js';
 
 const TYPES = {
   type: ['array', 'null'],
@@ -41,9 +49,9 @@ const FIELDS = {
   description: orNull(textSchema()),
   disabled: flagSchema('Nothing is delivered.'),
   disabled_by: orNull(
-    textSchema(
+    choiceSchema(
+      [...DISABLED_BY, null],
       '`owner`: a call; `failures`: nothing could be delivered for five days; `gone`: the receiver answered 410; `inactive`: the client or merchant was disabled. null where it is not disabled.',
-      { enum: [...DISABLED_BY, null] },
     ),
   ),
   disabled_at: orNull(timeSchema('null where it is not disabled.')),
@@ -66,7 +74,7 @@ export const attemptSchema = entity('WebhookAttempt', {
   id: textSchema(),
   event_id: textSchema('`webhook-id` of the delivery: of the event, or of the ping.'),
   position: orNull(textSchema('Of the event; null for a ping.')),
-  type: { type: 'string', enum: [...ALL_ENTRY_TYPES, 'ping'] },
+  type: choiceSchema([...ALL_ENTRY_TYPES, 'ping']),
   at: timeSchema(),
   status: orNull(integerSchema('Of the answer; null: there was none.')),
   error: orNull(textSchema('Why there was no answer.')),

@@ -1,5 +1,5 @@
 import type { Answer, SuccessAnswer } from '../pipeline/route.js';
-import { entity, jsonAnswer, textSchema } from '../pipeline/schemas.js';
+import { choiceSchema, entity, jsonAnswer } from '../pipeline/schemas.js';
 
 export const received = (outcome: 'recorded' | 'known' | 'ignored'): Answer => ({
   status: 200,
@@ -11,9 +11,10 @@ export const receivedAnswers = (title: string, ignored: string): SuccessAnswer[]
     'Received.',
     entity(title, {
       received: { type: 'boolean', const: true },
-      outcome: textSchema(`\`recorded\` now; \`known\`: nothing in it is new; \`ignored\`: ${ignored}.`, {
-        enum: ['recorded', 'known', 'ignored'],
-      }),
+      outcome: choiceSchema(
+        ['recorded', 'known', 'ignored'],
+        `\`recorded\` now; \`known\`: nothing in it is new; \`ignored\`: ${ignored}.`,
+      ),
     }),
     { received: true, outcome: 'recorded' },
   ),
