@@ -9,7 +9,7 @@ import { PROJECTIONS } from '../projections/index.js';
 import { type Config, ConfigError, loadConfig } from '../service/config.js';
 import { engineSources } from '../service/diagnosis.js';
 import { metricsOf, partsOf } from '../service/diagnosisParts.js';
-import { type OpenedLog, type OpenedStores, withLog, withStores } from './engines.js';
+import { type OpenedLog, type OpenedStores, withLog, readStores } from './engines.js';
 import { outputOptions } from './exports.js';
 import { blockLines, examples, jsonLine } from './output.js';
 import { CommandFailure, type Terminal, writeLines } from './terminal.js';
@@ -60,7 +60,7 @@ async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
   const refused = new Map<'event store' | 'read store', UnavailableError>();
   const look = async (opened?: Opened): Promise<readonly Finding[]> => diagnosed(terminal, config, refused, opened);
   return whereOpened(
-    async (work) => withStores(terminal, work, { onlyReads: true }),
+    async (work) => readStores(terminal, work),
     async (why) => {
       refused.set('read store', why);
       return whereOpened(

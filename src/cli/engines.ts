@@ -81,21 +81,23 @@ export async function joinClock(config: Config, events: EventStore): Promise<voi
 const hasNoReadStore = ({ mongodbUrl, dataDir }: Config): boolean =>
   mongodbUrl === undefined && !existsSync(join(dataDir, READ_STORE_FILE));
 
-/**
- * @param onlyReads a missing read store is not made: an empty temporary one is used
- */
 export async function withStores<T>(
   terminal: Terminal,
   work: (opened: OpenedStores) => Promise<T>,
-  { onlyReads = false }: { readonly onlyReads?: boolean } = {},
+  folderOf = ({ config }: OpenedLog): string => config.dataDir,
 ): Promise<T> {
   return withLog(terminal, async (opened) => {
-    const { config, open } = opened;
-    const absent = onlyReads && hasNoReadStore(config);
-    const dataDir = absent
-      ? open.add(temporaryFolder('gift-look-'), async (folder) => rmSync(folder, { recursive: true, force: true }))
-      : config.dataDir;
-    const store = open.add(await openReadStore({ ...config, dataDir }, opened.events, pino({ level: 'silent' })));
+    const settings = { ...opened.config, dataDir: folderOf(opened) };
+    const store = opened.open.add(await openReadStore(settings, opened.events, pino({ level: 'silent' })));
     return work({ ...opened, store, models: openReadModels(store, opened.events) });
   });
+}
+
+/** As `withStores`, for what only reads: a missing read store is not made, and an empty temporary one is used. */
+export async function readStores<T>(terminal: Terminal, work: (opened: OpenedStores) => Promise<T>): Promise<T> {
+  return withStores(terminal, work, ({ config, open }) =>
+    hasNoReadStore(config)
+      ? open.add(temporaryFolder('gift-look-'), async (folder) => rmSync(folder, { recursive: true, force: true }))
+      : config.dataDir,
+  );
 }

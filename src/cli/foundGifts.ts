@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { personOf } from '../domain/erasure.js';
 import { pounds } from '../domain/money.js';
 import { findGifts, SEARCH } from '../ops/people/index.js';
-import { refuseOtherKeys, withStores } from './engines.js';
+import { refuseOtherKeys, readStores } from './engines.js';
 import { cliAccess, neededReason, outputOptions } from './exports.js';
 import { examples, jsonLine, tableLines, textLines } from './output.js';
 import { nobodyFound, requestedSearch, type SearchFlags, searchOptions } from './people/search.js';
@@ -38,22 +38,18 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
   const reason = neededReason(flags.reason, 'find');
   const { by, text } = await requestedSearch(terminal, SEARCH.giftsBy, flags);
   const limit = flags.json === true ? Number.POSITIVE_INFINITY : MOST_LINES;
-  const found = await withStores(
-    terminal,
-    async (opened) => {
-      await refuseOtherKeys(opened);
-      const search = by === 'person' ? { person: personOf(text) } : { by, text };
-      const gifts = await findGifts({ ...opened, withoutBuilds: true }, search, { limit });
-      await cliAccess(opened.events).shown(
-        'gift gifts find',
-        { by, ...aboutFound(gifts) },
-        { personal: true, reason },
-        gifts.gifts.length,
-      );
-      return gifts;
-    },
-    { onlyReads: true },
-  ).catch(throwDescribed);
+  const found = await readStores(terminal, async (opened) => {
+    await refuseOtherKeys(opened);
+    const search = by === 'person' ? { person: personOf(text) } : { by, text };
+    const gifts = await findGifts({ ...opened, withoutBuilds: true }, search, { limit });
+    await cliAccess(opened.events).shown(
+      'gift gifts find',
+      { by, ...aboutFound(gifts) },
+      { personal: true, reason },
+      gifts.gifts.length,
+    );
+    return gifts;
+  }).catch(throwDescribed);
   const { gifts, count, people } = found;
   if (people.length === 0 && (by === 'phone_number' || by === 'username')) throw new CommandFailure(nobodyFound(by));
   if (gifts.length === 0) throw new CommandFailure('no gift was found');

@@ -13,7 +13,7 @@ import { keyedHash } from '../domain/keyedHash.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey } from '../service/keys.js';
 import { addressOf } from '../lib/urls.js';
-import { type OpenedStores, withStores } from './engines.js';
+import { type OpenedStores, readStores } from './engines.js';
 import {
   type CsvFlags,
   type SightFlags,
@@ -70,58 +70,54 @@ personal ones masked. With --as-of: the gift as the API would have shown it then
 async function runHistory(terminal: Terminal, identifier: string, flags: HistoryFlags): Promise<void> {
   refuseOddFlags(flags);
   const sight = sightOf(flags);
-  await withStores(
-    terminal,
-    async (opened) => {
-      const { events, models, config, subjects } = opened;
-      // A sandbox's clock is known from here on.
-      const time = flags.asOf === undefined ? undefined : pastInstantOf(flags.timeZone, flags.asOf, '--as-of');
-      const key = (): Buffer | undefined => findHashKey(config);
-      // With another key the events of a pool's code would silently be missing.
-      await refuseUnlessKeysFit(opened, key);
-      const gift = await giftNamed(opened, identifier);
-      // A log without keyed hashes needs no key, and reading makes none.
-      const deps: HistoryDeps = {
-        events,
-        models: withLogFallback(events, models, terminal.signal),
-        hash: keyedHash(key() ?? Buffer.alloc(0)),
-        subjects,
-      };
-      const found = await namedGifts(deps, gift).catch((error: unknown) => {
-        throw terminal.signal.aborted ? interrupted('interrupted; nothing was shown') : error;
-      });
-      if (found === undefined)
-        throw new CommandFailure(
-          `nothing is known of ${JSON.stringify(identifier.slice(0, 64))}: give a gift's id or shortcode, a redemption's id or a transaction's`,
-        );
-      const recordShown = async (count: number): Promise<void> => {
-        // Events are shown in UTC: the zone is only that of `--as-of`.
-        const { timeZone, ...requested } = flags;
-        const request = {
-          gift,
-          transactionId: found.transactionId,
-          ...requested,
-          ...(time === undefined ? {} : { timeZone }),
-        };
-        await cliAccess(events).shown('gift history', request, sight, count);
-      };
-      if (time !== undefined)
-        return showAsOf(terminal, { deps, opened, found, time, flags, personal: sight.personal, recordShown });
-      const shown = await withPersonalTexts(subjects, await giftHistory(deps, found), sight);
-      const views = shown.map((event) => eventView(event, sight));
-      await recordShown(views.length);
-      await writeLines(
-        terminal.stdout,
-        flags.json === true
-          ? views.map(jsonLine)
-          : flags.csv === true
-            ? csvOf(views, flags)
-            : blocksOf(found, views, terminal.stdout.columns),
+  await readStores(terminal, async (opened) => {
+    const { events, models, config, subjects } = opened;
+    // A sandbox's clock is known from here on.
+    const time = flags.asOf === undefined ? undefined : pastInstantOf(flags.timeZone, flags.asOf, '--as-of');
+    const key = (): Buffer | undefined => findHashKey(config);
+    // With another key the events of a pool's code would silently be missing.
+    await refuseUnlessKeysFit(opened, key);
+    const gift = await giftNamed(opened, identifier);
+    // A log without keyed hashes needs no key, and reading makes none.
+    const deps: HistoryDeps = {
+      events,
+      models: withLogFallback(events, models, terminal.signal),
+      hash: keyedHash(key() ?? Buffer.alloc(0)),
+      subjects,
+    };
+    const found = await namedGifts(deps, gift).catch((error: unknown) => {
+      throw terminal.signal.aborted ? interrupted('interrupted; nothing was shown') : error;
+    });
+    if (found === undefined)
+      throw new CommandFailure(
+        `nothing is known of ${JSON.stringify(identifier.slice(0, 64))}: give a gift's id or shortcode, a redemption's id or a transaction's`,
       );
-      if (flags.json !== true && flags.csv !== true) await explainMask(terminal, views);
-    },
-    { onlyReads: true },
-  );
+    const recordShown = async (count: number): Promise<void> => {
+      // Events are shown in UTC: the zone is only that of `--as-of`.
+      const { timeZone, ...requested } = flags;
+      const request = {
+        gift,
+        transactionId: found.transactionId,
+        ...requested,
+        ...(time === undefined ? {} : { timeZone }),
+      };
+      await cliAccess(events).shown('gift history', request, sight, count);
+    };
+    if (time !== undefined)
+      return showAsOf(terminal, { deps, opened, found, time, flags, personal: sight.personal, recordShown });
+    const shown = await withPersonalTexts(subjects, await giftHistory(deps, found), sight);
+    const views = shown.map((event) => eventView(event, sight));
+    await recordShown(views.length);
+    await writeLines(
+      terminal.stdout,
+      flags.json === true
+        ? views.map(jsonLine)
+        : flags.csv === true
+          ? csvOf(views, flags)
+          : blocksOf(found, views, terminal.stdout.columns),
+    );
+    if (flags.json !== true && flags.csv !== true) await explainMask(terminal, views);
+  });
 }
 
 function refuseOddFlags({ asOf, embed, viewer, csv }: HistoryFlags): void {

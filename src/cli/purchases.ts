@@ -6,7 +6,7 @@ import { csvWriter } from '../ops/exports/csv.js';
 import { PURCHASE_FILTERS, type PurchaseFilter, unknownPurchaseFilter } from '../ops/purchases/purchaseFilter.js';
 import { PURCHASE_COLUMNS, purchaseCells, type PurchaseRow } from '../ops/purchases/purchaseRows.js';
 import { type PurchaseBatch, readPurchases } from '../ops/purchases/readPurchases.js';
-import { withStores } from './engines.js';
+import { readStores } from './engines.js';
 import { CSV_RULE, type CsvFlags, cliAccess, LOCAL_DAY_RULE, outputOptions, reasonOf } from './exports.js';
 import { examples, jsonLine, tableLines, textLines } from './output.js';
 import { type RangeFlags, rangeOptions, timesOf, zoneOf } from './ranges.js';
@@ -64,25 +64,21 @@ async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
   const reason = reasonOf(flags.reason);
   const { buyer, product, status, min, max, charge, referenceId: reference_id } = flags;
   const filter: PurchaseFilter = { buyer, product, status, min, max, charge, reference_id, ...timesOf(flags) };
-  await withStores(
-    terminal,
-    async ({ events, models }) => {
-      const unknown = await unknownPurchaseFilter(events, filter);
-      if (unknown !== undefined) throw new CommandFailure(`--${unknown.name}: ${unknown.words}`);
-      const asked = { ...flags, ...(buyer === undefined ? {} : { person: buyer }) };
-      const record = await cliAccess(events).start('gift purchases list', asked, { personal: false, reason });
-      const batches = readPurchases({ events, models, withoutBuilds: true }, filter, undefined, terminal.signal);
-      const written: Written = { count: 0, complete: false };
-      try {
-        await (flags.json === true || flags.csv === true
-          ? writeAll(terminal, batches, flags, written)
-          : writeTable(terminal, batches, written));
-      } finally {
-        await record.end(written.count, null, written.complete);
-      }
-    },
-    { onlyReads: true },
-  );
+  await readStores(terminal, async ({ events, models }) => {
+    const unknown = await unknownPurchaseFilter(events, filter);
+    if (unknown !== undefined) throw new CommandFailure(`--${unknown.name}: ${unknown.words}`);
+    const asked = { ...flags, ...(buyer === undefined ? {} : { person: buyer }) };
+    const record = await cliAccess(events).start('gift purchases list', asked, { personal: false, reason });
+    const batches = readPurchases({ events, models, withoutBuilds: true }, filter, undefined, terminal.signal);
+    const written: Written = { count: 0, complete: false };
+    try {
+      await (flags.json === true || flags.csv === true
+        ? writeAll(terminal, batches, flags, written)
+        : writeTable(terminal, batches, written));
+    } finally {
+      await record.end(written.count, null, written.complete);
+    }
+  });
   if (terminal.signal.aborted) throw interrupted('interrupted: the list is not whole');
 }
 

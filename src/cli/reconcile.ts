@@ -13,7 +13,7 @@ import { pounds } from '../domain/money.js';
 import { providersLedger } from '../providers/payments/ledgers.js';
 import { RetryLaterError } from '../messages/workerFailure.js';
 import { ProviderError } from '../providers/providerErrors.js';
-import { withStores } from './engines.js';
+import { readStores } from './engines.js';
 import { cliAccess } from './exports.js';
 import { jsonLine, tableLines } from './output.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
@@ -48,36 +48,32 @@ Exit codes: 0 all agrees; 1 there is a difference.`,
 
 async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<void> {
   const json = flags.json === true;
-  const { day, report } = await withStores(
-    terminal,
-    async ({ config, events, store }) => {
-      const day = dayOf(flags.day, flags.timeZone, { now: systemMs(), settings: config });
-      const viewing = { personal: false, reason: null };
-      const access = await cliAccess(events).start('gift payments reconcile', { ...flags }, viewing);
-      let shown = 0;
-      let complete = false;
-      try {
-        const onDifference = async (difference: Difference): Promise<void> => {
-          if (!json && shown === 0) await writeLines(terminal.stdout, ['differences:']);
-          shown++;
-          await writeLines(terminal.stdout, [
-            json ? jsonLine({ action: 'difference', ...difference }) : inWords(difference),
-          ]);
-        };
-        const report = await reconcileDay(
-          { events, ledger: (await providersLedger(config, store.records))() },
-          day,
-          onDifference,
-          terminal.signal,
-        );
-        complete = true;
-        return { day, report };
-      } finally {
-        await access.end(shown, null, complete);
-      }
-    },
-    { onlyReads: true },
-  ).catch((error: unknown) => {
+  const { day, report } = await readStores(terminal, async ({ config, events, store }) => {
+    const day = dayOf(flags.day, flags.timeZone, { now: systemMs(), settings: config });
+    const viewing = { personal: false, reason: null };
+    const access = await cliAccess(events).start('gift payments reconcile', { ...flags }, viewing);
+    let shown = 0;
+    let complete = false;
+    try {
+      const onDifference = async (difference: Difference): Promise<void> => {
+        if (!json && shown === 0) await writeLines(terminal.stdout, ['differences:']);
+        shown++;
+        await writeLines(terminal.stdout, [
+          json ? jsonLine({ action: 'difference', ...difference }) : inWords(difference),
+        ]);
+      };
+      const report = await reconcileDay(
+        { events, ledger: (await providersLedger(config, store.records))() },
+        day,
+        onDifference,
+        terminal.signal,
+      );
+      complete = true;
+      return { day, report };
+    } finally {
+      await access.end(shown, null, complete);
+    }
+  }).catch((error: unknown) => {
     if (terminal.signal.aborted) throw interrupted('interrupted');
     if (error instanceof TimeError) throw usageFailure(error.message);
     if (error instanceof ProviderError || error instanceof RetryLaterError)

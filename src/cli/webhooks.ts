@@ -8,7 +8,7 @@ import { type AttemptRow, attemptRow, attemptsOf } from '../ops/webhooks/attempt
 import { DeliveryFault, recoverRequest, resendRequest } from '../ops/webhooks/deliveryRequests.js';
 import { type WebhookRow, webhookRows } from '../ops/webhooks/webhookRows.js';
 import { commandLineContext, cliAccess, neededReason, outputOptions } from './exports.js';
-import { type OpenedStores, withStores } from './engines.js';
+import { type OpenedStores, readStores, withStores } from './engines.js';
 import { examples, jsonLine, tableLines } from './output.js';
 import { refuseWhileHeld } from './outward.js';
 import { throwDescribed } from './refusals.js';
@@ -46,7 +46,7 @@ function listCommand(terminal: Terminal): Command {
   return outputOptions(command, { csv: false })
     .addHelpText('after', examples('gift webhooks list', 'gift webhooks list --json'))
     .action(async ({ json }: Flags) => {
-      const rows = await withStores(terminal, allRows, { onlyReads: true });
+      const rows = await readStores(terminal, allRows);
       if (json === true) return writeLines(terminal.stdout, rows.map(jsonLine));
       const lines = rows.length === 0 ? ['there is no webhook endpoint'] : tableOf(rows, terminal.stdout.columns);
       return writeLines(terminal.stdout, lines);
@@ -101,14 +101,10 @@ function attemptsCommand(terminal: Terminal): Command {
   return outputOptions(command, { csv: false })
     .addHelpText('after', examples(`gift webhooks attempts ${ENDPOINT}`))
     .action(async (id: string, { json }: Flags) => {
-      const attempts = await withStores(
-        terminal,
-        async ({ events, store }) => {
-          await openEndpoint({ events }, id, commandLineContext());
-          return (await attemptsOf(store.records, id)).map((attempt) => attemptRow(attempt, events.logId));
-        },
-        { onlyReads: true },
-      ).catch(throwDescribed);
+      const attempts = await readStores(terminal, async ({ events, store }) => {
+        await openEndpoint({ events }, id, commandLineContext());
+        return (await attemptsOf(store.records, id)).map((attempt) => attemptRow(attempt, events.logId));
+      }).catch(throwDescribed);
       if (json === true) return writeLines(terminal.stdout, attempts.map(jsonLine));
       const rows = attempts.map((one) => [
         one.at,

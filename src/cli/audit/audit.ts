@@ -14,7 +14,7 @@ import {
   EvidenceError,
 } from '../../ops/evidence/index.js';
 import { findSealKeys } from '../../service/keys.js';
-import { withLog, withStores } from '../engines.js';
+import { withLog, readStores } from '../engines.js';
 import { treeDir } from '../../service/tree.js';
 import { outputOptions, cliAccess, reasonOf } from '../exports.js';
 import { keyedHash } from '../../domain/keyedHash.js';
@@ -132,39 +132,34 @@ Who gets the file checks it with gift audit check, and the log's key from elsewh
 
 async function runProve(terminal: Terminal, identifier: string, flags: ProveFlags): Promise<void> {
   const reason = reasonOf(flags.reason);
-  await withStores(
-    terminal,
-    async (opened) => {
-      const { events, stored, models, subjects, config } = opened;
-      const gift = await giftNamed(opened, identifier);
-      const known = withLogFallback(events, models, terminal.signal);
-      const deps = { events, models: known, hash: keyedHash(Buffer.alloc(0)), subjects };
-      const found = await namedGifts(deps, gift);
-      if (found === undefined)
-        throw new CommandFailure(`nothing is known of ${JSON.stringify(identifier.slice(0, 64))}`);
-      const folder = openTileFolder(treeDir(config), stored.logId);
-      const proven = await proveGifts({ stored, folder }, found).catch((error: unknown) => {
-        if (error instanceof EvidenceError)
-          throw new CommandFailure(`${error.message}: gift audit verify says what was altered`);
-        throw error;
-      });
-      if (proven === undefined)
-        throw new CommandFailure(
-          'no checkpoint covers the gift yet: the service signs one some seconds after an event, so repeat this then',
-        );
-      const { events: covered, file, uncovered } = proven;
-      await cliAccess(events).shown(
-        'gift audit prove',
-        { gift, transactionId: found.transactionId, ...flags },
-        { personal: false, reason },
-        covered.length,
+  await readStores(terminal, async (opened) => {
+    const { events, stored, models, subjects, config } = opened;
+    const gift = await giftNamed(opened, identifier);
+    const known = withLogFallback(events, models, terminal.signal);
+    const deps = { events, models: known, hash: keyedHash(Buffer.alloc(0)), subjects };
+    const found = await namedGifts(deps, gift);
+    if (found === undefined) throw new CommandFailure(`nothing is known of ${JSON.stringify(identifier.slice(0, 64))}`);
+    const folder = openTileFolder(treeDir(config), stored.logId);
+    const proven = await proveGifts({ stored, folder }, found).catch((error: unknown) => {
+      if (error instanceof EvidenceError)
+        throw new CommandFailure(`${error.message}: gift audit verify says what was altered`);
+      throw error;
+    });
+    if (proven === undefined)
+      throw new CommandFailure(
+        'no checkpoint covers the gift yet: the service signs one some seconds after an event, so repeat this then',
       );
-      await writeLines(terminal.stdout, [JSON.stringify(file, null, 2)]);
-      if (uncovered > 0)
-        await writeLines(terminal.stderr, [
-          `gift: ${uncovered} events are left out, since no checkpoint covers them yet: repeat this in some seconds`,
-        ]);
-    },
-    { onlyReads: true },
-  );
+    const { events: covered, file, uncovered } = proven;
+    await cliAccess(events).shown(
+      'gift audit prove',
+      { gift, transactionId: found.transactionId, ...flags },
+      { personal: false, reason },
+      covered.length,
+    );
+    await writeLines(terminal.stdout, [JSON.stringify(file, null, 2)]);
+    if (uncovered > 0)
+      await writeLines(terminal.stderr, [
+        `gift: ${uncovered} events are left out, since no checkpoint covers them yet: repeat this in some seconds`,
+      ]);
+  });
 }

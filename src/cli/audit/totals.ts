@@ -4,7 +4,7 @@ import type { Cell } from '../../ops/exports/csv.js';
 import type { LogRange } from '../../ops/ranges/range.js';
 import { type Sums, type TotalRow, foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
 import { pounds } from '../../domain/money.js';
-import { type OpenedStores, withStores } from '../engines.js';
+import { type OpenedStores, readStores } from '../engines.js';
 import { CSV_RULE, type CsvFlags, cliAccess, outputOptions, reasonOf } from '../exports.js';
 import { jsonLine, tableLines } from '../output.js';
 import { type Progress, progressBar } from '../progress.js';
@@ -42,41 +42,37 @@ Examples:
 
 async function runTotals(terminal: Terminal, flags: TotalsFlags): Promise<void> {
   const reason = reasonOf(flags.reason);
-  await withStores(
-    terminal,
-    async (opened) => {
-      const { merchant } = await requestedFilter(opened, flags, ['merchant']);
-      const range = await rangeOf(opened.events, flags);
-      const folding = progressBar(terminal.stderr, { doing: 'folding the log', unit: 'events' });
-      const checking = progressBar(terminal.stderr, { doing: 'reading the streams', unit: 'transactions' });
-      const { rows: all, check } = await made(terminal, opened, range, flags, { folding, checking })
-        .catch((error: unknown) => {
-          throw terminal.signal.aborted ? interrupted('interrupted; nothing was shown') : error;
-        })
-        .finally(() => {
-          folding.clear();
-          checking.clear();
-        });
-      const rows = merchant === undefined ? all : all.filter(({ merchant_id }) => merchant_id === merchant);
-      const viewing = { personal: false, reason };
-      await cliAccess(opened.events).shown('gift audit totals', { ...flags }, viewing, rows.length);
-      await writeLines(
-        terminal.stdout,
-        flags.json === true
-          ? jsonOf(rows, range, check)
-          : flags.csv === true
-            ? await totalsCsv(opened.events, rows, range, flags)
-            : tableOf(rows, range, terminal.stdout.columns),
+  await readStores(terminal, async (opened) => {
+    const { merchant } = await requestedFilter(opened, flags, ['merchant']);
+    const range = await rangeOf(opened.events, flags);
+    const folding = progressBar(terminal.stderr, { doing: 'folding the log', unit: 'events' });
+    const checking = progressBar(terminal.stderr, { doing: 'reading the streams', unit: 'transactions' });
+    const { rows: all, check } = await made(terminal, opened, range, flags, { folding, checking })
+      .catch((error: unknown) => {
+        throw terminal.signal.aborted ? interrupted('interrupted; nothing was shown') : error;
+      })
+      .finally(() => {
+        folding.clear();
+        checking.clear();
+      });
+    const rows = merchant === undefined ? all : all.filter(({ merchant_id }) => merchant_id === merchant);
+    const viewing = { personal: false, reason };
+    await cliAccess(opened.events).shown('gift audit totals', { ...flags }, viewing, rows.length);
+    await writeLines(
+      terminal.stdout,
+      flags.json === true
+        ? jsonOf(rows, range, check)
+        : flags.csv === true
+          ? await totalsCsv(opened.events, rows, range, flags)
+          : tableOf(rows, range, terminal.stdout.columns),
+    );
+    if (check === undefined) return;
+    if (flags.json !== true) await writeLines(terminal.stderr, inWords(check));
+    if (!check.agree)
+      throw new CommandFailure(
+        `log and streams disagree: ${check.differences_found} differences, ${check.faults_found} faults; look at each with gift history`,
       );
-      if (check === undefined) return;
-      if (flags.json !== true) await writeLines(terminal.stderr, inWords(check));
-      if (!check.agree)
-        throw new CommandFailure(
-          `log and streams disagree: ${check.differences_found} differences, ${check.faults_found} faults; look at each with gift history`,
-        );
-    },
-    { onlyReads: true },
-  );
+  });
 }
 
 async function made(

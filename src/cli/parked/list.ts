@@ -10,7 +10,7 @@ import {
 } from '../../ops/parked/parkedView.js';
 import { PARKED_NAMES, type ParkedName, type ParkedState } from '../../domain/parked.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import { withLog, withStores } from '../engines.js';
+import { withLog, readStores } from '../engines.js';
 import { outputOptions } from '../exports.js';
 import { examples, jsonLine, printable, tableLines, blockLines } from '../output.js';
 import { type Terminal, writeLines } from '../terminal.js';
@@ -146,16 +146,12 @@ export function parkedShowCommand(terminal: Terminal): Command {
   return outputOptions(command, { csv: false })
     .addHelpText('after', examples('gift parked show 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5'))
     .action(async (id: string, { json }: { readonly json?: true }) => {
-      const work = await withStores(
-        terminal,
-        async (opened) => {
-          const { events, models } = opened;
-          const { gifts } = withLogFallback(events, models, terminal.signal);
-          const found = await findParked({ events, parked: models.parked, gifts }, await giftNamed(opened, id));
-          return parkedWithEvents(events, found, { personal: false });
-        },
-        { onlyReads: true },
-      ).catch(throwDescribed);
+      const work = await readStores(terminal, async (opened) => {
+        const { events, models } = opened;
+        const { gifts } = withLogFallback(events, models, terminal.signal);
+        const found = await findParked({ events, parked: models.parked, gifts }, await giftNamed(opened, id));
+        return parkedWithEvents(events, found, { personal: false });
+      }).catch(throwDescribed);
       await writeLines(terminal.stdout, json === true ? [jsonLine(work)] : inWords(work, terminal.stdout.columns));
     });
 }

@@ -5,7 +5,7 @@ import { eraseAgainCommand } from './eraseAgain.js';
 import { eraseCommand, erasuresCommand, withdrawErasureCommand } from './erasures.js';
 import { verifyErasureCommand } from './verifyErasure.js';
 import { openPeople, type PersonRecord, findGifts, type FoundPerson, SEARCH } from '../../ops/people/index.js';
-import { refuseOtherKeys, withStores } from '../engines.js';
+import { refuseOtherKeys, readStores } from '../engines.js';
 import { cliAccess, neededReason, outputOptions } from '../exports.js';
 import { throwDescribed } from '../refusals.js';
 import { type PersonFlags, personOptions, recordLines, requestedPerson } from './person.js';
@@ -74,17 +74,13 @@ async function recordOf(
 ): Promise<PersonRecord> {
   const reason = neededReason(flags.reason, what);
   const personIn = await requestedPerson(terminal, user, flags);
-  return withStores(
-    terminal,
-    async (opened) => {
-      await refuseOtherKeys(opened);
-      const record = await openPeople(opened).record(await personIn(opened), opened.store.records);
-      const viewing = { personal: true, reason };
-      await cliAccess(opened.events).shown(`gift people ${what}`, { person: record.person }, viewing, 1);
-      return record;
-    },
-    { onlyReads: true },
-  ).catch(throwDescribed);
+  return readStores(terminal, async (opened) => {
+    await refuseOtherKeys(opened);
+    const record = await openPeople(opened).record(await personIn(opened), opened.store.records);
+    const viewing = { personal: true, reason };
+    await cliAccess(opened.events).shown(`gift people ${what}`, { person: record.person }, viewing, 1);
+    return record;
+  }).catch(throwDescribed);
 }
 
 interface FindFlags extends SearchFlags {
@@ -116,31 +112,23 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
   const reason = neededReason(flags.reason, 'find');
   const { by, text } = await requestedSearch(terminal, SEARCH.peopleBy, flags);
   const showsGifts = flags.json !== true && (by === 'phone_number' || by === 'username');
-  const { people, has_more, gifts } = await withStores(
-    terminal,
-    async (opened) => {
-      await refuseOtherKeys(opened);
-      const found = await openPeople(opened).find(by, text);
-      const [first] = found.people;
-      const theirs =
-        showsGifts && first !== undefined
-          ? await findGifts(
-              { ...opened, withoutBuilds: true },
-              { person: personOf(first.person) },
-              { limit: MOST_GIFTS },
-            )
-          : undefined;
-      // The searched text is personal itself, so it is not recorded.
-      await cliAccess(opened.events).shown(
-        'gift people find',
-        { by, found: found.people.map(({ person }) => person) },
-        { personal: true, reason },
-        found.people.length + (theirs?.gifts.length ?? 0),
-      );
-      return { ...found, gifts: theirs };
-    },
-    { onlyReads: true },
-  ).catch(throwDescribed);
+  const { people, has_more, gifts } = await readStores(terminal, async (opened) => {
+    await refuseOtherKeys(opened);
+    const found = await openPeople(opened).find(by, text);
+    const [first] = found.people;
+    const theirs =
+      showsGifts && first !== undefined
+        ? await findGifts({ ...opened, withoutBuilds: true }, { person: personOf(first.person) }, { limit: MOST_GIFTS })
+        : undefined;
+    // The searched text is personal itself, so it is not recorded.
+    await cliAccess(opened.events).shown(
+      'gift people find',
+      { by, found: found.people.map(({ person }) => person) },
+      { personal: true, reason },
+      found.people.length + (theirs?.gifts.length ?? 0),
+    );
+    return { ...found, gifts: theirs };
+  }).catch(throwDescribed);
   if (people.length === 0) throw new CommandFailure(nobodyFound(by));
   const next = gifts === undefined ? ['', NEXT] : giftsOf(people[0]?.person ?? '', gifts, terminal.stdout.columns);
   await writeLines(terminal.stdout, flags.json === true ? people.map(jsonLine) : [...people.map(foundLine), ...next]);

@@ -13,7 +13,7 @@ import type {
 import { outwardState } from '../../ops/outward/outwardWork.js';
 import { openServiceStatus } from '../../ops/status/serviceStatus.js';
 import { describeFailing } from '../../runtime/supervision/followers.js';
-import { withStores } from '../engines.js';
+import { readStores } from '../engines.js';
 import { examples, jsonLine, tableLines, textLines } from '../output.js';
 import { describeTime } from '../progress.js';
 import { heldLines } from '../outward.js';
@@ -31,20 +31,16 @@ can't look healthy. Takes two seconds.`,
     .option('--json', 'one JSON object a line on standard output')
     .addHelpText('after', examples('gift projections status'))
     .action(async ({ json }: { json?: true }) => {
-      await withStores(
-        terminal,
-        async ({ events, store, open }) => {
-          const found = await open.add(openServiceStatus({ events, store, projections: PROJECTIONS })).look();
-          const { held } = await outwardState(events);
-          const waits =
-            json === true && held !== undefined ? [jsonLine({ kind: 'outward_work', held })] : heldLines(held);
-          await writeLines(terminal.stdout, [
-            ...(json === true ? found.map(jsonLine) : statusLines(found, terminal.stdout.columns)),
-            ...waits,
-          ]);
-        },
-        { onlyReads: true },
-      );
+      await readStores(terminal, async ({ events, store, open }) => {
+        const found = await open.add(openServiceStatus({ events, store, projections: PROJECTIONS })).look();
+        const { held } = await outwardState(events);
+        const waits =
+          json === true && held !== undefined ? [jsonLine({ kind: 'outward_work', held })] : heldLines(held);
+        await writeLines(terminal.stdout, [
+          ...(json === true ? found.map(jsonLine) : statusLines(found, terminal.stdout.columns)),
+          ...waits,
+        ]);
+      });
     });
 }
 

@@ -3,7 +3,7 @@ import { ticks } from '../../lib/world.js';
 import { maintenance, MAX_REPAIRS, type Order } from '../../runtime/readmodels/index.js';
 import { repairRequest } from '../../ops/readmodels/orders.js';
 import { inTenths } from '../../lib/inTenths.js';
-import { type OpenedStores, withStores } from '../engines.js';
+import { type OpenedStores, readStores, withStores } from '../engines.js';
 import { neededReason } from '../exports.js';
 import { examples, printable } from '../output.js';
 import { CommandFailure, type Terminal, usageFailure } from '../terminal.js';
@@ -87,10 +87,8 @@ async function runVerify(
   const projection = projectionOf(name);
   terminal.yieldProcessor?.();
   const options = { projection, reason: null, json, command: 'verification' } as const;
-  const { differences, behind } = await withStores(
-    terminal,
-    async (opened) => maintaining(terminal, opened, options, async (run) => verifyOne(opened, name, run, sample)),
-    { onlyReads: true },
+  const { differences, behind } = await readStores(terminal, async (opened) =>
+    maintaining(terminal, opened, options, async (run) => verifyOne(opened, name, run, sample)),
   );
   if (differences > 0 || behind)
     throw new CommandFailure(`${name} differs from the log, or could not be compared whole`);
