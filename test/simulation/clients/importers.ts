@@ -9,6 +9,8 @@ import { importCatalogue } from '../../../src/import/importCatalogue.js';
 import { ImportFaultsError } from '../../../src/import/faults.js';
 import { currentTime } from '../../../src/lib/clock.js';
 import { sleep } from '../../../src/lib/world.js';
+import { accountsProjection } from '../../../src/projections/accounts.js';
+import { checkpointName } from '../../../src/runtime/readmodels/index.js';
 import { openErasures } from '../../../src/ops/people/index.js';
 import { ConflictError } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -43,19 +45,22 @@ const PROBABILITY = 0.5;
 const PAUSE = { least: 500, most: 8_000 };
 const RETRY = { least: 200, most: 2_000 };
 const CODES = 3;
-/** Virtual ms after which an inactive user's token is refused, with room to spare (docs/api/tokens.md#sessions). */
-const HOLDS_MS = 3_000;
+/** Virtual ms after which an account that the read model shows counts in every process (docs/api/tokens.md#sessions). */
+const HOLDS_MS = 1_500;
 const MERCHANTS = ['coffee', 'shops'];
 /** A till's user who works now for one merchant, now for the other. */
 export const MOVER = 'till-mover';
 const AT_COFFEE = 'bean-soho';
 const WITHIN_MS = 300_000;
 
-/** Whatever an import said, from when its end was known; ms since the epoch. `until`: when the next import began. */
-interface Said<T> {
+/** What an import said; `from`: when its end was known, ms since the epoch. `position`: of its last event. */
+interface Said<T> extends Imported {
   readonly value: T;
+}
+
+interface Imported {
   readonly from: number;
-  readonly began: number;
+  readonly position: string;
 }
 
 interface Season {
@@ -98,13 +103,12 @@ export function openImporters(
     return { ...log, hash, erasedUsers: async () => erasedUsers(openErasures(log)), now: currentTime };
   }
 
-  /** Repeats an import until it is done. @returns when it began and ended; `undefined`: it was refused */
-  async function imported(file: object): Promise<{ readonly began: number; readonly from: number } | undefined> {
-    const began = simulation.now();
+  /** Repeats an import until it is done. @returns `undefined`: it was refused */
+  async function imported(file: object): Promise<Imported | undefined> {
     for (;;)
       try {
         await importCatalogue(deps(), file, { by: { user: 'cli:importer' } });
-        return { began, from: simulation.now() };
+        return { from: simulation.now(), position: cluster.log.end() ?? '' };
       } catch (error) {
         if (error instanceof ImportFaultsError) return undefined;
         if (!(error instanceof UnavailableError) && !(error instanceof ConflictError)) throw error;
@@ -181,11 +185,26 @@ export function openImporters(
     await refused(season);
   }
 
+  const isFolded = ({ position }: Imported): boolean => {
+    const { documents } = cluster.readStore;
+    const version = documents.active(accountsProjection.name);
+    const name = checkpointName({ name: accountsProjection.name, version: version ?? 0 });
+    return (documents.checkpoint(name) ?? '') >= position;
+  };
+
+  /** Whether the read model of accounts shows an import, and has for so long that each process knows. */
+  async function holds(said: Imported | undefined): Promise<boolean> {
+    if (said === undefined || !isFolded(said)) return false;
+    await sleep(HOLDS_MS);
+    return isFolded(said);
+  }
+
   async function refused({ name, inactive }: Season): Promise<void> {
-    const sent = simulation.now();
+    const isDue = await holds(inactive);
     const answer = await client.exchange(name, { method: 'GET', path: '/api/v2/me', headers: {}, body: undefined });
-    if (inactive !== undefined && answer !== undefined && answer.status < 300 && sent > inactive.from + HOLDS_MS)
-      found(`${name} is inactive since ${inactive.from}, and was shown ${JSON.stringify(answer.body)} at ${sent}`);
+    simulation.marks.sometimes('an inactive user is refused', isDue && answer !== undefined && answer.status >= 400);
+    if (isDue && answer !== undefined && answer.status < 300)
+      found(`${name} is inactive since ${inactive?.from}, and was shown ${JSON.stringify(answer.body)}`);
   }
 
   async function move(): Promise<void> {
@@ -201,10 +220,10 @@ export function openImporters(
     const some = gifts();
     if (some.length === 0) return;
     const before = moved;
-    const sent = simulation.now();
+    const isDue = await holds(before);
     const path = `/api/v2/gifts/${chance.pick(some)}/redemptions`;
     const answer: Answer | undefined = await sentOnce(client, MOVER, 'POST', path, { location_id: AT_COFFEE });
-    if (before === undefined || before !== moved || answer === undefined || sent < before.from + HOLDS_MS) return;
+    if (before === undefined || before !== moved || answer === undefined || !isDue) return;
     simulation.marks.sometimes(`a redemption by a user who has moved is answered ${answer.status}`);
     if (answer.status < 300 && before.value !== 'coffee')
       found(
