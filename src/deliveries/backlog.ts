@@ -41,6 +41,8 @@ export interface Backlog {
   /** Returns a taken event to the backlog, replaced by `after` where given. A request since it was taken counts. */
   putBack(item: Waiting, after?: Waiting): void;
   allDue(): void;
+  /** Makes all events due, and forgets their failed attempts. */
+  startAfresh(): void;
   /**
    * Drops events that `isRetained` refuses. A dropped one that was taken may still be passed to `done` or `putBack`.
    */
@@ -122,6 +124,9 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
     allDue() {
       for (const line of byKey.values()) for (const [at, { nextAt: _, ...item }] of line.entries()) line[at] = item;
     },
+    startAfresh() {
+      for (const line of byKey.values()) for (const [at, item] of line.entries()) line[at] = untried(item);
+    },
     keep(isRetained) {
       for (const [key, line] of byKey) {
         const retained = line.filter(isRetained);
@@ -149,6 +154,10 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
 
 const dueAt = ({ requested, nextAt = 0 }: Waiting, pausedUntil: number): number =>
   requested === true ? 0 : Math.max(nextAt, pausedUntil);
+
+export function untried({ firstAt: _, nextAt: __, ...item }: Waiting): Waiting {
+  return { ...item, tries: 0 };
+}
 
 export function scheduled(item: Waiting): Waiting {
   const { requested: _, ...rest } = item;

@@ -51,7 +51,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     return dueSince !== undefined && sending !== 'queued' && now - Math.max(dueSince, line.movedAt) >= deps.stalledMs;
   }
 
-  if (followUrl(line)) sender.startAll();
+  followUrl(line);
   leaveOutUnwanted(line);
   sender.start();
   reader.readOn();
@@ -61,7 +61,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     update(now) {
       const before = line.endpoint;
       line.endpoint = now;
-      if (followUrl(line)) sender.startAll();
+      if (followUrl(line)) sender.start();
       if (String(now.types) === String(before.types)) return;
       if (leaveOutUnwanted(line)) sender.start();
       reader.forgetSources();
@@ -97,7 +97,10 @@ function followUrl(line: LineState): boolean {
   const { url } = line.endpoint;
   const { url: before = url } = line.progress;
   line.progress = before === url ? { ...line.progress, url } : startedAfresh(line.progress, url);
-  return before !== url;
+  if (before === url) return false;
+  line.backlog.startAfresh();
+  line.saver.changed();
+  return true;
 }
 
 /** Drops waiting events of types that the endpoint no longer gets. @returns whether there were any */

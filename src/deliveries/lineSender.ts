@@ -4,7 +4,7 @@ import type { DisabledBy } from '../domain/webhookEndpoint.js';
 import { after, endTimer, ticks, type Timer, randomUUID } from '../lib/world.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { attemptOnce, type Attempted } from './attempt.js';
-import { scheduled, type Waiting } from './backlog.js';
+import { scheduled, untried, type Waiting } from './backlog.js';
 import { giveUp } from './abandoned.js';
 import { type LineState, mayWork, nowMs } from './lineState.js';
 import { isDelivered, isFailing, type Verdict, verdictOf } from './verdict.js';
@@ -24,8 +24,6 @@ const UNREADABLE_MS = 30_000;
 interface LineSender {
   /** Starts as many attempts as may run concurrently. */
   start(): void;
-  /** Makes every waiting event due, and starts. */
-  startAll(): void;
   /** `due`: an event is due or being sent; `queued`: an attempt waits for a slot shared with other endpoints. */
   state(): 'idle' | 'due' | 'queued';
   /** Waits `finishMs` for attempts that are in progress, then ends them. */
@@ -108,7 +106,7 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
     slow = attempted.durationMs > SLOW_MS;
     // The endpoint's URL has changed since: the failure does not count against the new one.
     if (attempted.url !== line.endpoint.url && !isDelivered(attempted.outcome))
-      return backlog.putBack(item, { ...item, nextAt: 0 });
+      return backlog.putBack(item, untried(item));
     const verdict = await judge(line, item, attempted);
     const { attempts } = line.progress;
     apply(line, item, verdict);
@@ -130,7 +128,6 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
 
   return {
     start,
-    startAll,
     state() {
       const due = backlog.nextDueAt(line.progress.pausedUntil);
       if (queued > 0) return 'queued';

@@ -150,6 +150,15 @@ test('ends a wait that is longer than any may be, as one by a clock that was ahe
   assert.deepEqual([again?.nextAt, health.pausedUntil], [NOW + 5 * SECOND_MS, undefined]);
 });
 
+test('counts no attempt at an earlier url against an event', () => {
+  const failed = { tries: 9, firstAt: NOW - 3 * DAY_MS, nextAt: NOW + 5 };
+  const backlog = openBacklog([item('1', 'gift', failed)]);
+  backlog.startAfresh();
+  const taken = backlog.take(NOW) as Waiting;
+  const { again, abandoned } = judge(answer(500), taken);
+  assert.deepEqual([again?.tries, again?.firstAt, abandoned], [1, NOW, false]);
+});
+
 test('adds what waits already only to make it due', () => {
   const backlog = openBacklog([item('1', 'gift', { tries: 3, nextAt: NOW + 9 })]);
   assert.equal(backlog.take(NOW), undefined);
