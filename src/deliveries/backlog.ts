@@ -155,8 +155,9 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
 const dueAt = ({ requested, nextAt = 0 }: Waiting, pausedUntil: number): number =>
   requested === true ? 0 : Math.max(nextAt, pausedUntil);
 
-export function untried({ firstAt: _, nextAt: __, ...item }: Waiting): Waiting {
-  return { ...item, tries: 0 };
+export function untried(item: Waiting): Waiting {
+  const { firstAt: _, nextAt: __, ...rest } = item;
+  return { ...rest, tries: 0 };
 }
 
 export function scheduled(item: Waiting): Waiting {

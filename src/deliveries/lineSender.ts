@@ -4,10 +4,10 @@ import type { DisabledBy } from '../domain/webhookEndpoint.js';
 import { after, endTimer, ticks, type Timer, randomUUID } from '../lib/world.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { attemptOnce, type Attempted } from './attempt.js';
-import { scheduled, untried, type Waiting } from './backlog.js';
+import { scheduled, type Waiting } from './backlog.js';
 import { giveUp } from './abandoned.js';
 import { type LineState, mayWork, nowMs } from './lineState.js';
-import { isDelivered, isFailing, type Verdict, verdictOf } from './verdict.js';
+import { failedElsewhere, isDelivered, isFailing, type Verdict, verdictOf } from './verdict.js';
 import { attemptRecords, MOST_ATTEMPTS, type WebhookAttempt } from '../messages/webhookAttempts.js';
 import type { Records } from '../ports/readStore.js';
 import type { Progress } from './progress.js';
@@ -104,10 +104,8 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
 
   async function settle(item: Waiting, attempted: Attempted): Promise<void> {
     slow = attempted.durationMs > SLOW_MS;
-    // The endpoint's URL has changed since: the failure does not count against the new one.
-    if (attempted.url !== line.endpoint.url && !isDelivered(attempted.outcome))
-      return backlog.putBack(item, untried(item));
-    const verdict = await judge(line, item, attempted);
+    const isMoved = attempted.url !== line.endpoint.url && !isDelivered(attempted.outcome);
+    const verdict = isMoved ? failedElsewhere(item, line.progress, nowMs(line)) : await judge(line, item, attempted);
     const { attempts } = line.progress;
     apply(line, item, verdict);
     if (verdict.ours) deps.reach.onAnswer(startAll);

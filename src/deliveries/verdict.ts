@@ -1,6 +1,6 @@
 /** Decides from an attempt's outcome whether the event waits on, and whether the endpoint fails or is disabled. */
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
-import { scheduled, type Waiting } from './backlog.js';
+import { scheduled, untried, type Waiting } from './backlog.js';
 import type { Progress } from './progress.js';
 import { isWaitedFor, requestedPause, pauseAfter, type RetrySchedule } from './retries.js';
 import type { Outcome } from './sender.js';
@@ -86,6 +86,11 @@ export function verdictOf(
     ...(abandoned ? {} : { again: { ...retry.again, nextAt } }),
     ...(disable === undefined ? {} : { disable }),
   };
+}
+
+/** The verdict on a failure at an earlier URL: it counts against neither the endpoint nor the event. */
+export function failedElsewhere(item: Waiting, health: Health, now: number): Verdict {
+  return { delivered: false, health, again: { ...untried(item), nextAt: now }, abandoned: false, ours: false };
 }
 
 /** Whether no connection was made, and no endpoint has answered since this one's previous failure. */
