@@ -60,6 +60,31 @@ test('reads whole frames however their bytes are cut', () => {
   }
 });
 
+test('a ping waits for the broker that takes over, also where the last one has ended with it', async () => {
+  const client = openBusClient(() => undefined);
+  const silent = { send: () => undefined, congested: () => undefined };
+  const answering: Pick<Peer, 'send' | 'congested'> = {
+    ...silent,
+    send({ header }) {
+      if (header.t === 'ping') client.receive({ header: { t: 'pong', i: header.i }, body: '' });
+    },
+  };
+  const early = client.ping();
+  client.attach(answering);
+  await early;
+  client.detach();
+  client.attach(silent);
+  const lost = client.ping();
+  // The next broker ends, too, as where a service of several processes stops.
+  for (const next of [silent, answering]) {
+    client.detach();
+    client.attach(next);
+    await sleep(1);
+  }
+  await lost;
+  await client.close();
+});
+
 test('refuses requests and publications without a connection as unavailable, with nothing sent', async () => {
   const client = openBusClient(() => undefined);
   const error = await refusal(client.request('a', {}, { timeoutMs: 30 }));
