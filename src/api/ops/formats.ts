@@ -42,7 +42,7 @@ export function lineWriter<R extends object>(
   format: Exclude<Format, 'json'>,
   columns: readonly string[],
   rowOf: (record: R) => Cell[],
-  zone?: CsvOptions['zone'],
+  zone: CsvOptions['zone'],
 ): { heading: string; line(record: R): string } {
   if (format === 'ndjson') return { heading: '', line: (record) => `${JSON.stringify(record)}\n` };
   const { heading, line } = csvWriter(columns, { zone, excel: format === 'excel' });

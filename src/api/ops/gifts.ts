@@ -25,7 +25,7 @@ import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './
 import { withPersonalTexts } from '../../ops/history/personalTexts.js';
 import { type Exported, type OpsRoute, STAFF } from './frame.js';
 import { ALL_RELATIONS, giftAsOf } from '../../ops/history/giftAsOf.js';
-import { requestedPastInstant, zoneParameter } from './ranges.js';
+import { requestedPastInstant, requestedZone, zoneParameter } from './ranges.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
 const EVENTS_A_PIECE = 100;
@@ -34,6 +34,8 @@ const EVENTS_A_PIECE = 100;
  * a purchase may have thousands of gifts.
  */
 const AT_ONCE = 500;
+/** Without a default, so that access records name the zone only where it was requested. */
+const { default: _, ...ZONE_OF_DAYS } = zoneParameter.time_zone;
 
 export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsRoute[] {
   const deps: HistoryDeps = { events: engines.events, models, hash, subjects: gifts.subjects };
@@ -57,7 +59,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
       personal: true,
       params: PARAMS,
       reads: ['redemptions'],
-      query: querySchema(formatParameter),
+      query: querySchema({ ...formatParameter, time_zone: ZONE_OF_DAYS }),
       answers: [
         jsonAnswer(
           'The events.',
@@ -73,6 +75,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
       errors: ['gift_not_found'],
       exists,
       async handle(call, sight) {
+        const zone = requestedZone(call.query);
         const found = await named(call.params['giftId'] ?? '');
         const events = await withPersonalTexts(deps.subjects, await giftHistory(deps, found), sight);
         const format = formatOf(call);
@@ -93,7 +96,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
             records: () => inPieces(events, '{"data":[', ',', rest, (event) => JSON.stringify(eventView(event, sight))),
           };
         }
-        const { heading, line } = lineWriter(format, EVENT_COLUMNS, eventRow);
+        const { heading, line } = lineWriter(format, EVENT_COLUMNS, eventRow, zone);
         return {
           contentType: CONTENT_TYPES[format],
           recorded,

@@ -55,7 +55,7 @@ export const rangeExample: LogRange = {
 
 /** @throws HttpError `schema` */
 export function requestedZone(query: Call['query']): TimeZone {
-  return orRefusal(() => timeZone(query['time_zone'] as string));
+  return orRefusal(() => timeZone((query['time_zone'] as string | undefined) ?? DEFAULT_ZONE));
 }
 
 /**

@@ -6,6 +6,7 @@ import { currentTime } from '../../lib/clock.js';
 import { isGiftId, isShortcode } from '../../domain/giftIds.js';
 import { type AccessFilter, type AccessPage, readAccess } from '../../ops/history/accessRecords.js';
 import { personOf } from '../../domain/erasure.js';
+import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
 import { giftStream } from '../../domain/gift/events.js';
 import { openPeople } from '../../ops/people/index.js';
 import { type OpenedLog, withLog } from '../engines.js';
@@ -13,12 +14,14 @@ import { giftNamed } from '../giftNamed.js';
 import { type CsvFlags, cliAccess, outputOptions } from '../exports.js';
 import { examples, jsonLine, tableLines } from '../output.js';
 import { type Terminal, usageFailure, writeLines, writeText } from '../terminal.js';
+import { zoneOf } from '../ranges.js';
 import { startOfDay } from '../../lib/writtenTime.js';
 
 interface AccessFlags extends AccessFilter, CsvFlags {
   readonly day?: string;
   readonly from?: string;
   readonly to?: string;
+  readonly timeZone: string;
   readonly json?: true;
 }
 
@@ -33,7 +36,8 @@ export function auditAccessCommand(terminal: Terminal): Command {
     .option('--to <day>', 'up to this day (default: today); wants --from')
     .option('--person <person>', 'only calls that were about this user, or phone:…, or found them')
     .option('--gift <id>', 'only calls that were about this gift, by its id or shortcode')
-    .option('--who <user>', 'only calls by this user, or cli:…');
+    .option('--who <user>', 'only calls by this user, or cli:…')
+    .option('--time-zone <zone>', 'the zone of days in CSV', DEFAULT_ZONE);
   return outputOptions(command, { csv: true })
     .addHelpText(
       'after',
@@ -44,7 +48,8 @@ export function auditAccessCommand(terminal: Terminal): Command {
 
 async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> {
   const { from, to } = daysOf(flags);
-  const { person, who, json, csv: isCsv, excel, ...rest } = flags;
+  const { person, who, json, csv: isCsv, excel, timeZone, ...rest } = flags;
+  const zone = zoneOf(timeZone);
   if (rest.gift !== undefined && !isGiftId(rest.gift) && !isShortcode(rest.gift))
     throw usageFailure("--gift: give a gift's id or shortcode");
   await withLog(terminal, async (opened) => {
@@ -61,7 +66,7 @@ async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> 
     }
     if (left === 0) await refuseUnknown(opened, person, gift);
     await cliAccess(events).shown('gift audit access', requested, { personal: false, reason: null }, left);
-    const csv = csvWriter(EVENT_COLUMNS, { excel });
+    const csv = csvWriter(EVENT_COLUMNS, { zone, excel });
     if (isCsv === true) await writeText(terminal.stdout, csv.heading);
     let heading = isCsv !== true && json !== true;
     for await (const { records } of read()) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
+import { timeZone } from '../../../src/ops/ranges/times.js';
 import { buy, buyOne, redeem, refused } from '../../support/service/giftFlow.js';
 import { heldCollection } from '../../support/faults/heldCollection.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
@@ -65,6 +66,10 @@ test('streams lines by format or Accept, recorded at the start and the end', asy
   const csv = await ask(`/ops/gifts/${id}/history`, 'aud', { accept: 'text/csv' });
   assert.match(csv.headers.get('content-type') ?? '', /^text\/csv/);
   assert.deepEqual([csv.text.trimEnd().split('\n').length, csv.text.startsWith('position,stream,')], [8, true]);
+  const inZone = await ask(`/ops/gifts/${id}/history?format=csv&time_zone=Pacific/Kiritimati`, 'aud');
+  const [, event = ''] = inZone.text.split('\n');
+  const [at = '', day] = event.split(',').slice(5);
+  assert.equal(day, timeZone('Pacific/Kiritimati').dayOf(at), inZone.text);
   const ndjson = await ask(`/ops/gifts/${id}/history?format=ndjson`);
   assert.match(ndjson.headers.get('content-type') ?? '', /^application\/x-ndjson/);
   assert.deepEqual(

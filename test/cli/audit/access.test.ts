@@ -62,6 +62,8 @@ test('shows days with thousands of records, each once, in all its forms', async 
   assert.equal([json.length, new Set(json).size], [MANY + 2, MANY + 2]);
   const csv = (await access(...span, '--csv')).out.trimEnd().split('\n');
   assert.is(csv.length, MANY + 3);
+  const inZone = (await access('--day', '2026-05-02', '--csv', '--time-zone', 'Pacific/Kiritimati')).out;
+  assert.match(inZone, /,2026-05-02T12:00:00\.000Z,2026-05-03,/);
   const table = (await access(...span)).out.trimEnd().split('\n');
   assert.is(table.filter((line) => line.startsWith('when ')).length, 1);
   assert.is(table.length, MANY + 4);
