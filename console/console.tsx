@@ -41,6 +41,15 @@ const DESTINATIONS: readonly Destination[] = [
   { path: '/access', name: 'Access' },
 ];
 
+/** A part of an address as it was before `encodeURIComponent`: the router leaves `/`, `:` and `@` encoded. */
+function plain(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** Pages are made once somebody is signed in, and stay while a session has ended. */
 function Pages() {
   return (
@@ -50,16 +59,16 @@ function Pages() {
       <Route path="/gifts/:id">{({ id }) => <Gift key={id} id={id} />}</Route>
       <Route path="/transactions" component={Transactions} />
       <Route path="/transactions/:id">{({ id }) => <Transaction key={id} id={id} />}</Route>
-      <Route path="/people/:id">{({ id }) => <Person key={id} id={id} />}</Route>
+      <Route path="/people/:id">{({ id }) => <Person key={id} id={plain(id)} />}</Route>
       <Route path="/erasures" component={Erasures} />
       <Route path="/parked" component={Parked} />
-      <Route path="/parked/:id">{({ id }) => <ParkedPiece key={id} id={id} />}</Route>
+      <Route path="/parked/:id">{({ id }) => <ParkedPiece key={id} id={plain(id)} />}</Route>
       <Route path="/read-models" component={ReadModels} />
       <Route path="/money" component={Money} />
       <Route path="/redemptions">{() => <Redemptions />}</Route>
       <Route path="/money/:zone/:day/:merchant">
         {({ zone, day, merchant }) => (
-          <Redemptions key={`${zone} ${day} ${merchant}`} zone={zone} day={day} merchant={merchant} />
+          <Redemptions key={`${zone} ${day} ${merchant}`} zone={plain(zone)} day={day} merchant={plain(merchant)} />
         )}
       </Route>
       <Route path="/read-models/:name">{({ name }) => <ReadModel key={name} name={name} />}</Route>
@@ -67,7 +76,7 @@ function Pages() {
       <Route path="/webhooks" component={Webhooks} />
       <Route path="/webhooks/:id">{({ id }) => <Webhook key={id} id={id} />}</Route>
       <Route path="/log" component={Log} />
-      <Route path="/log/trace/:id">{({ id }) => <Trace key={id} id={id} />}</Route>
+      <Route path="/log/trace/:id">{({ id }) => <Trace key={id} id={plain(id)} />}</Route>
       <Route>
         <Page title="No such page">
           <p>The address leads nowhere.</p>

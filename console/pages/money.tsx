@@ -1,7 +1,7 @@
 /** Totals to the penny, what they are made of, and the payment provider's side of a day. */
 import { Link } from 'wouter-preact';
 import { useLoaded } from '../service/loaded.js';
-import { auditCommand, chosenTotals, type TotalsAnswer } from '../service/money.js';
+import { auditCommand, chosenTotals, REPORT_ZONE, type TotalsAnswer } from '../service/money.js';
 import { get, type Query } from '../service/call.js';
 import { may } from '../parts/action.js';
 import { Exports } from '../parts/exports.js';
@@ -59,7 +59,7 @@ function Totals() {
           <>
             {answer.check === undefined ? null : <TotalsChecked check={answer.check} />}
             <TotalsPlot rows={answer.data} />
-            <TotalsTable answer={answer} zone={chosen['time_zone'] ?? ''} />
+            <TotalsTable answer={answer} zone={chosen['time_zone'] || REPORT_ZONE} />
             <TotalsExports query={chosen} />
           </>
         )}

@@ -183,6 +183,15 @@ testHere(
   },
 );
 
+testHere('are those of the ids in their addresses', async ({ service, browser }) => {
+  await onConsole(await signedIn(browser, service.url), async (page) => {
+    for (const id of ['phone:AbCdEfGhIjKlMnOpQrStUv', 'ada@till:4']) {
+      await page.goto(`${service.url}/console#/people/${encodeURIComponent(id)}`);
+      await page.getByRole('heading', { level: 1, name: `Person ${id}` }).waitFor();
+    }
+  });
+});
+
 testHere('ask for no answer over 200 kB, and for nothing from elsewhere', async ({ service, browser, paths }) => {
   const one = await signedIn(browser, service.url);
   await onConsole(one, async (page) => {
