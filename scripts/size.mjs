@@ -9,15 +9,33 @@ import { createScanner } from 'typescript/unstable/ast/scanner';
 import { root } from './build.mjs';
 import { filesBelow } from './filesBelow.mjs';
 
+/** Kinds of tokens after which a `/` divides; after any other it begins a regular expression. */
+const OPERANDS = new Set([
+  SyntaxKind.Identifier,
+  SyntaxKind.NumericLiteral,
+  SyntaxKind.CloseParenToken,
+  SyntaxKind.CloseBracketToken,
+]);
+
 function tokensOf(text) {
   const scanner = createScanner(true, 0, text);
+  /** The open braces; true: of a template, which goes on behind its `}`. */
+  const braces = [];
   let tokens = 0;
-  for (let end = 0; scanner.scan() !== SyntaxKind.EndOfFile; end = scanner.getTokenEnd()) {
+  let before;
+  for (let end = 0; ; end = scanner.getTokenEnd()) {
+    let kind = scanner.scan();
+    // A parser tells the scanner what only the syntax knows.
+    if (kind === SyntaxKind.CloseBraceToken && braces.pop() === true) kind = scanner.reScanTemplateToken(false);
+    else if (kind === SyntaxKind.SlashToken && !OPERANDS.has(before)) kind = scanner.reScanSlashToken();
+    if (kind === SyntaxKind.EndOfFile) return tokens;
+    if (kind === SyntaxKind.TemplateHead || kind === SyntaxKind.TemplateMiddle) braces.push(true);
+    else if (kind === SyntaxKind.OpenBraceToken) braces.push(false);
     tokens += 1;
+    before = kind;
     // The scanner stays at a `#` that begins no name.
     if (scanner.getTokenEnd() === end) scanner.resetTokenState(end + 1);
   }
-  return tokens;
 }
 
 const rooms = new Map();
