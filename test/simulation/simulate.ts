@@ -130,7 +130,7 @@ export async function simulate({
     await disputes.finish();
     await dashboard.finish();
     await parkedDesk.finish();
-    const unfinished = [...(await keyChange.finish()), ...(await leavers.finish(parkedDesk.settleRefunds))];
+    const unfinished = [...(await keyChange.finish()), ...(await leavers.finish(parkedDesk.settleMoney))];
     await importers.finish();
     await perform(simulation, crowd.reader.process, 'take up all', crowd.takeUpAll, READ_MS);
     await settle(cluster, members, { leastMs: 0, mostMs: QUIET_MS });

@@ -16,8 +16,8 @@ export interface ParkedDesk {
   start(untilMs: number): void;
   /** Repeats what was not answered, as the documents advise. To be called once nothing fails any more. */
   finish(): Promise<void>;
-  /** Discards all refunds that wait: a person has made them by hand. */
-  settleRefunds(): Promise<void>;
+  /** Discards all refunds and charges that wait: a person has seen to their money. */
+  settleMoney(): Promise<void>;
   /** The service was restored from a backup, which may hold a discard without what follows on it. */
   forgetSince(): void;
 }
@@ -79,9 +79,10 @@ export function openParkedDesk(simulation: Simulation, members: readonly Member[
         }
       });
     },
-    async settleRefunds() {
-      for (const piece of await listed('/ops/parked?process=refund'))
-        await decide({ path: `/ops/parked/${textField(piece, 'id')}/discard`, body: { reason: 'made by hand' } });
+    async settleMoney() {
+      for (const process of ['refund', 'purchase'])
+        for (const piece of await listed(`/ops/parked?process=${process}`))
+          await decide({ path: `/ops/parked/${textField(piece, 'id')}/discard`, body: { reason: 'settled by hand' } });
     },
     forgetSince() {
       restored = true;
