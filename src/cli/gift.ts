@@ -1,10 +1,13 @@
 #!/usr/bin/env node
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
+import { ADDRESS_WAIT_MS } from '../lib/addressWait.js';
 import { refuseWithoutFolder } from '../service/startFolder.js';
 import { yieldProcessor } from './priority.js';
 
 // The priority is lowered before the program is loaded: loading takes processor time from requests.
 if (process.argv[2] === 'projections') yieldProcessor();
 refuseWithoutFolder();
+setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_WAIT_MS);
 const { run } = await import('./program.js');
 const { EXIT } = await import('./terminal.js');
 

@@ -4,6 +4,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { after, endTimer } from '../lib/world.js';
 import { type AddressPolicy, AddressRefusedError, checkedAddresses, UnresolvedNameError } from './addresses.js';
+import { ADDRESS_WAIT_MS } from '../lib/addressWait.js';
 
 /** Longest time from the name's resolution to the last byte read of the answer. */
 const ANSWER_MS = 15_000;
@@ -13,11 +14,6 @@ const BODY_MS = 2_000;
 const READ_BYTES = 1_024;
 /** A connection without a request is closed after this long: many receivers close theirs after 5 s. */
 const IDLE_MS = 4_000;
-/**
- * Longest time for one of several addresses before the next is tried: a connection to the other side of the world takes
- * longer than Node's 250 ms, and a lost packet is repeated after a second.
- */
-const CONNECT_MS = 3_000;
 
 interface Delivery {
   readonly url: string;
@@ -69,7 +65,7 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
     keepAlive: true,
     timeout: IDLE_MS,
     scheduling: 'lifo',
-    autoSelectFamilyAttemptTimeout: CONNECT_MS,
+    autoSelectFamilyAttemptTimeout: ADDRESS_WAIT_MS,
   } as const;
   const agents = {
     'http:': new HttpAgent(agentOptions),

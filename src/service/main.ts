@@ -4,8 +4,10 @@
  * process of a container gets no signal without a handler
  * (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html).
  */
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { constants } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
+import { ADDRESS_WAIT_MS } from '../lib/addressWait.js';
 import type { StopSignal } from './stopping.js';
 import { refuseArguments } from './startArguments.js';
 import { refuseWithoutFolder } from './startFolder.js';
@@ -22,6 +24,7 @@ refuseArguments(
   'This starts the service. It takes no arguments: its settings are environment variables, see docs/settings.md. Commands: npx gift --help',
 );
 refuseWithoutFolder();
+setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_WAIT_MS);
 const { serve } = await import('./service.js');
 await serve((running) => {
   stop = running;

@@ -1,11 +1,15 @@
 /** How a connection to a receiver comes about: which name servers are asked, and which addresses are tried. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import { type AddressPolicy, publicAddresses } from '../../src/deliveries/addresses.js';
 import { openSender, type Outcome } from '../../src/deliveries/sender.js';
 import { until } from '../support/assertions/until.js';
+import { cleanEnv } from '../support/service/mainProcess.js';
+import { GIFT, MAIN } from '../support/service/programs.js';
 import { openReceiver } from '../support/service/receiver.js';
 
 const test = suite('deliveries/connections');
@@ -80,6 +84,16 @@ test('asks the name servers that the machine has by now, once the earlier ones a
   servers = 'new';
   await assert.rejects(resolve('shop.test'), /can not be resolved/);
   assert.deepEqual(await resolve('shop.test'), ['93.184.216.34']);
+});
+
+test('gives providers and witnesses as long as receivers, in the service and on the command line', () => {
+  const shown =
+    'import net from "node:net"; process.on("exit", () => console.error(net.getDefaultAutoSelectFamilyAttemptTimeout()));';
+  for (const program of [MAIN, GIFT]) {
+    const options = { env: { ...cleanEnv(), PORT: 'none', DATA_DIR: tmpdir() }, encoding: 'utf8' } as const;
+    const { stderr } = spawnSync(process.execPath, [`--import=data:text/javascript,${shown}`, program], options);
+    assert.equal(stderr.trimEnd().split('\n').at(-1), '3000', stderr);
+  }
 });
 
 test.run();
