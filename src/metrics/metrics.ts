@@ -44,7 +44,7 @@ export interface Metrics {
 
 interface MetricsOptions extends ProcessOptions {
   readonly connections: () => ConnectionsShown | undefined;
-  readonly shedRequests: () => number | undefined;
+  readonly shedRequests: () => number;
   /** Number of this process among those that one page shows; `undefined`: it has a page of its own. */
   readonly processNumber?: number | undefined;
 }
@@ -57,9 +57,9 @@ export function openMetrics(options: MetricsOptions): Metrics {
   show.counter(
     {
       name: 'gift_shed_requests_total',
-      help: 'Requests at PORT answered 503 because they came faster than the process could begin them',
+      help: 'Requests answered 503 because they came faster than the process could begin them',
     },
-    () => [[[], options.shedRequests() ?? 0]],
+    () => [[[], options.shedRequests()]],
   );
   const requests = countRequests(show);
   const limited = countLimited(show);

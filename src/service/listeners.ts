@@ -29,7 +29,8 @@ export interface Urls {
  * @throws the listener's errors (a taken port)
  */
 export async function openListeners(config: Config, logger: Logger, open: Resources, late = false): Promise<Listeners> {
-  const { roles, host, port: apiPort, metricsPort, opsPort, requestWaitMs } = config;
+  const { roles, host, port: apiPort, metricsPort, opsPort, requestWaitMs, corsOrigins } = config;
+  const shedding = { requestWaitMs, corsOrigins };
   const networkOf = peerNetwork(config.trustedProxies);
   const listening = async (port: number, own: ListenerOptions = {}): Promise<Listener> => {
     const onError = (err: Error): void => logger.error({ err, port }, 'the listener met an error');
@@ -37,9 +38,9 @@ export async function openListeners(config: Config, logger: Logger, open: Resour
   };
   const servesApi = roles.has('api');
   return {
-    api: servesApi ? await listening(apiPort, { limits: connectionLimits(), requestWaitMs }) : undefined,
+    api: servesApi ? await listening(apiPort, { limits: connectionLimits(), ...shedding }) : undefined,
     health: metricsPort === undefined ? undefined : await listening(metricsPort),
-    ops: servesApi && opsPort !== undefined ? await listening(opsPort, { requestWaitMs }) : undefined,
+    ops: servesApi && opsPort !== undefined ? await listening(opsPort, shedding) : undefined,
   };
 }
 

@@ -104,7 +104,7 @@ export async function openShared(
       version: VERSION,
       dataDir: config.dataDir,
       connections: () => listeners.api?.connections(),
-      shedRequests: () => listeners.api?.shedRequests(),
+      shedRequests: () => (listeners.api?.shedRequests() ?? 0) + (listeners.ops?.shedRequests() ?? 0),
       processNumber: member?.number,
     }),
   );

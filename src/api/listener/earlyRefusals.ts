@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import { type ErrorCode, ERRORS } from '../../domain/errors.js';
 import { after, endTimer, randomUUID, systemMs } from '../../lib/world.js';
 import { CODE_HEADER, retryAfterOf } from '../pipeline/errors.js';
+import { requestIdOf } from '../pipeline/requestState.js';
 import type { Lingering } from './lingering.js';
 
 /** How long a refusal waits for earlier answers, ms: the time limit of a request's arrival. */
@@ -105,10 +106,13 @@ function onceSent(response: ServerResponse | undefined, then: () => void): void 
   else response.once('finish', then);
 }
 
-/** Answers a request that the application does not get. Its connection stays open. */
-export function answerRefused(response: ServerResponse, as: ErrorCode): void {
+/**
+ * Answers a request that the application does not get. Its connection stays open.
+ * @param more headers that depend on the request
+ */
+export function answerRefused(response: ServerResponse, as: ErrorCode, more: Readonly<Record<string, string>>): void {
   const { status, headers, body } = refusalOf(as);
-  response.writeHead(status, headers).end(body);
+  response.writeHead(status, { ...headers, ...more, 'X-Request-Id': requestIdOf(response.req) }).end(body);
 }
 
 function answerText(as: ErrorCode): string {

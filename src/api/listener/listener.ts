@@ -6,6 +6,7 @@ import { peerNetwork } from '../auth/address.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import { inFlight } from '../../lib/inFlight.js';
 import { announcesBody } from '../pipeline/askForBody.js';
+import { corsFor } from '../pipeline/cors.js';
 import {
   admission,
   type ConnectionCounts,
@@ -69,6 +70,8 @@ export interface ListenerOptions {
   readonly headersMs?: number;
   /** The longest wait of a request until it is begun, in milliseconds; 0, the default: no limit. */
   readonly requestWaitMs?: number;
+  /** Origins whose pages may read that a request was refused for its wait. Default: none. */
+  readonly corsOrigins?: readonly string[];
   /** Whether connections are accepted only from `open` on. */
   readonly late?: boolean;
 }
@@ -87,6 +90,7 @@ export async function listen(
     networkOf = peerNetwork([]),
     headersMs = HEADERS_MS,
     requestWaitMs = 0,
+    corsOrigins = [],
     late = false,
   }: ListenerOptions = {},
 ): Promise<Listener> {
@@ -101,6 +105,7 @@ export async function listen(
   const ends = lingering();
   const refusing = refusals(ends);
   const turns = requestTurns(requestWaitMs);
+  const cors = corsFor(corsOrigins);
   const receive = (request: IncomingMessage, response: RunningResponse): void => {
     if (!namesItsHost(request)) refusing.refuse(request.socket, 'malformed_request');
     else if (handler === undefined) refusing.refuse(request.socket, 'unavailable');
@@ -115,7 +120,7 @@ export async function listen(
       response.on('close', ended);
       if (AT_ONCE.has(request.url ?? '')) return void begun(request, response);
       if (turns.take(() => void (response.destroyed || begun(request, response)))) return;
-      answerRefused(response, 'unavailable');
+      answerRefused(response, 'unavailable', cors?.headersFor(request.headers.origin) ?? {});
     }
     // Some clients read no answer before they have sent the body.
     request.resume();

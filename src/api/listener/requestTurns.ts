@@ -54,6 +54,7 @@ export function requestTurns(mostWaitMs: number): RequestTurns {
     soon(() => {
       turnEnds = undefined;
       if (waiting() > 0) void takeWaiting(startTurn());
+      else msEach = 0;
     });
     return (turnEnds = ticks() + TURN_MS);
   }

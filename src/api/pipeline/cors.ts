@@ -40,23 +40,22 @@ const EXPOSED = [
 const MAX_AGE = '600';
 
 export interface Cors {
-  /** Sets the CORS headers of an answer, errors included. It must run before any other header is set. */
-  mark(ctx: Context): void;
+  /** The CORS headers of an answer to this origin, errors included. */
+  headersFor(origin: string | undefined): Readonly<Record<string, string>>;
   /**
    * Answers a preflight of a listed origin, for a path with these methods; `false`: the request is no such preflight.
    */
   answersPreflight(ctx: Context, methods: string): boolean;
 }
 
-export function corsFor(origins: readonly string[]): Cors {
+/** @returns `undefined` where no origin is listed */
+export function corsFor(origins: readonly string[]): Cors | undefined {
+  if (origins.length === 0) return undefined;
   const listed = new Set(origins);
   return {
-    mark(ctx) {
-      ctx.vary('Origin');
-      const { origin } = ctx.headers;
-      if (origin === undefined || !listed.has(origin)) return;
-      ctx.set('Access-Control-Allow-Origin', origin);
-      ctx.set('Access-Control-Expose-Headers', EXPOSED);
+    headersFor(origin) {
+      if (origin === undefined || !listed.has(origin)) return { Vary: 'Origin' };
+      return { Vary: 'Origin', 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': EXPOSED };
     },
     answersPreflight(ctx, methods) {
       const { origin } = ctx.headers;

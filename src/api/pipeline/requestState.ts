@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import { randomUUID } from '../../lib/world.js';
 import type { Principal } from './principal.js';
 import type { ErrorPage } from './route.js';
 
@@ -18,4 +20,12 @@ export interface RequestState {
   /** Value of the answer's header `RateLimit`; `rateLimitPolicy` is that of `RateLimit-Policy`. */
   rateLimit?: string;
   rateLimitPolicy?: string;
+}
+
+const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** Id of the answer to a request: the caller's own, where it is one (docs/api/conventions.md#paths-and-headers). */
+export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }

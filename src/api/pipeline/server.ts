@@ -1,17 +1,15 @@
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
-import { randomUUID, ticks } from '../../lib/world.js';
+import { ticks } from '../../lib/world.js';
 import { inSpan, tracingOn } from '../../tracing/spans.js';
 import { type Cors, corsFor } from './cors.js';
 import { brokenByCaller, CALLER_LEFT, CallerLeftError } from './callerLeft.js';
 import { answerOf, HttpError } from './errors.js';
 import { limitHeaders } from './limitHeaders.js';
 import { allowOf } from './respond.js';
-import type { RequestState } from './requestState.js';
+import { requestIdOf, type RequestState } from './requestState.js';
 import { mounted, normalizedPath, otherMethods, type SubjectRouter } from './router.js';
 import { setCommonHeaders } from './send.js';
-
-const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /**
  * Observer called with every answer, which must be quick and not throw. `route`: the path pattern; `undefined`: no
@@ -52,7 +50,7 @@ export function application(
   const app = new Koa();
   // @koa/router reads the host of each request, which Koa parses again every time. No route depends on the host name.
   Object.defineProperty(app.context, 'host', { value: '' });
-  const cors = corsOrigins.length === 0 ? undefined : corsFor(corsOrigins);
+  const cors = corsFor(corsOrigins);
   if (tracingOn()) app.use(requestSpan);
   app.use(outermost(logger, mounted(routers), { onAnswer, onFailure }, cors));
   app.use((ctx, next) => {
@@ -93,13 +91,13 @@ function outermost(
 ): Middleware {
   return async (ctx, next) => {
     const started = ticks();
-    cors?.mark(ctx);
     // Request and response are taken from Node, not from Koa: every request passes here, and Koa's properties are
     // nested getters.
     const { req, res } = ctx;
+    // Before any other header is set: others may vary by more.
+    if (cors !== undefined) ctx.set(cors.headersFor(req.headers.origin));
     const state = ctx.state as RequestState;
-    const given = req.headers['x-request-id'];
-    state.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+    state.requestId = requestIdOf(req);
     try {
       const router = routerAt(pathOf(ctx));
       await (router === undefined ? next() : router(ctx, next));

@@ -126,6 +126,16 @@ test('long work in one turn is no overload', async () => {
   assert.equal(one.taken.length, 41);
 });
 
+test('nobody is refused once a few requests with long work each have been begun', async () => {
+  const one = loop(MOST_WAIT_MS);
+  for (let n = 0; n < 8; n++) one.request(2 * MOST_WAIT_MS);
+  await untilIdle(one);
+  for (let n = 0; n < 60; n++) one.request(1);
+  await untilIdle(one);
+  assert.equal(one.taken.length, 68);
+  assert.deepEqual(refusedOf(one), []);
+});
+
 test('without a limit each request is begun', async () => {
   const one = loop(0);
   await offer(one, 3, 2_000);

@@ -1,4 +1,5 @@
 /** Sends bytes as they are over TCP: requests that no HTTP client would send. */
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../assertions/until.js';
@@ -87,8 +88,16 @@ export function requestText(
     .join('')}\r\n${Buffer.from(body).toString('latin1')}`;
 }
 
-/** Sends requests on one connection without waiting for answers. @returns the answers, in their order */
-export async function pipelined(url: string, requests: readonly string[]): Promise<readonly RawReply[]> {
+/**
+ * Sends requests on one connection without waiting for answers.
+ * @param aTurn number of requests that each turn of the event loop sends
+ * @returns the answers, in their order
+ */
+export async function pipelined(
+  url: string,
+  requests: readonly string[],
+  aTurn = requests.length,
+): Promise<readonly RawReply[]> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   let rest = Buffer.alloc(0);
@@ -100,7 +109,11 @@ export async function pipelined(url: string, requests: readonly string[]): Promi
       rest = rest.subarray(rest.indexOf('\r\n\r\n') + 4 + Number(reply.headers.get('content-length')));
     }
   });
-  socket.write(requests.join(''));
+  await once(socket, 'connect');
+  for (let at = 0; at < requests.length; at += aTurn) {
+    socket.write(requests.slice(at, at + aTurn).join(''));
+    await new Promise(setImmediate);
+  }
   await until(() => replies.length === requests.length);
   socket.destroy();
   return replies;
