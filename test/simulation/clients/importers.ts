@@ -24,6 +24,7 @@ import type { Cluster } from '../service/cluster.js';
 import type { Member } from '../service/member.js';
 import { simulatedHash } from '../service/passwords.js';
 import { linkTo } from '../world/link.js';
+import { type SimulatedProcess, startProcess } from '../world/simulatedProcess.js';
 import { perform } from '../world/simulatedWorld.js';
 import { openClient } from './client.js';
 import { LEAVERS } from './leavers.js';
@@ -91,23 +92,23 @@ export function openImporters(
   /** The merchant that the mover works for; `undefined`: not known. */
   let moved: Said<string> | undefined;
 
-  function deps(): Parameters<typeof importCatalogue>[0] {
+  function deps(operator: SimulatedProcess): Parameters<typeof importCatalogue>[0] {
     const settings = cluster.config('api');
     const log = readable(
-      openSimulatedEvents(cluster.log, linkTo('events', process, simulation)),
+      openSimulatedEvents(cluster.log, linkTo('events', operator, simulation)),
       settings,
       undefined,
-      openSimulatedKeys(cluster.keys, linkTo('keys', process, simulation)),
+      openSimulatedKeys(cluster.keys, linkTo('keys', operator, simulation)),
     );
     const hash = keyedHash(Buffer.from(settings.hashKey ?? ''));
     return { ...log, hash, erasedUsers: async () => erasedUsers(openErasures(log)), now: currentTime };
   }
 
   /** Repeats an import until it is done. @returns `undefined`: it was refused */
-  async function imported(file: object): Promise<Imported | undefined> {
+  async function imported(file: object, operator = process): Promise<Imported | undefined> {
     for (;;)
       try {
-        await importCatalogue(deps(), file, { by: { user: 'cli:importer' } });
+        await importCatalogue(deps(operator), file, { by: { user: 'cli:importer' } });
         return { from: simulation.now(), position: cluster.log.end() ?? '' };
       } catch (error) {
         if (error instanceof ImportFaultsError) return undefined;
@@ -253,13 +254,15 @@ export function openImporters(
       });
     },
     async finish() {
+      // The first one may have crashed.
+      const operator = startProcess(simulation, { name: 'last importer' });
       const again = async (): Promise<void> => {
         for (const { id, ...own } of LEAVERS) {
-          const done = await imported({ users: [userOf(id, own)] });
+          const done = await imported({ users: [userOf(id, own)] }, operator);
           simulation.marks.sometimes('an import of an erased user is refused', done === undefined);
         }
       };
-      if (happensHere) await perform(simulation, process, 'import leavers again', again, WITHIN_MS);
+      if (happensHere) await perform(simulation, operator, 'import leavers again', again, WITHIN_MS);
     },
     forgetSince() {
       seasons = [];
