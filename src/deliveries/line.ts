@@ -62,9 +62,11 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
       const before = line.endpoint;
       line.endpoint = now;
       if (followUrl(line)) sender.start();
-      if (String(now.types) === String(before.types)) return;
-      if (leaveOutUnwanted(line)) sender.start();
-      reader.forgetSources();
+      if (String(now.types) !== String(before.types)) {
+        if (leaveOutUnwanted(line)) sender.start();
+        reader.forgetSources();
+      }
+      // The reader waits for this after it has met other types, which may have been taken back since.
       reader.wake();
     },
     take(items, change) {

@@ -96,6 +96,21 @@ test('sends the events of an added type that follow the change on the log, thoug
   assert.deepEqual(typesOf(receiver.received), ['gift.blocked', 'gift.redeemed']);
 });
 
+test('sends events that were read while a change of the types held that was taken back since', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url, { types: ['gift.redeemed'] });
+  const { process, hear } = late(hooks);
+  await until(() => process.status().endpoints.length === 1);
+  await hooks.change(endpoint, { types: ['gift.blocked', 'gift.redeemed'] });
+  await hooks.redeem(await hooks.gift(endpoint.client), 'm1');
+  await hooks.fed({ kind: 'client', clientId: endpoint.client });
+  // The feed is looked at every 50 ms.
+  await sleep(300);
+  await hooks.change(endpoint, { types: ['gift.redeemed'] });
+  hear();
+  await until(() => receiver.received.length === 1);
+});
+
 test('disables no endpoint for the answer of a url that was changed, though deliveries hear of it later', async ({
   hooks,
 }) => {
