@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import { type AddressPolicy, publicAddresses } from '../../src/deliveries/addresses.js';
 import { openSender, type Outcome } from '../../src/deliveries/sender.js';
+import { VERSION } from '../../src/lib/version.js';
 import { until } from '../support/assertions/until.js';
 import { cleanEnv } from '../support/service/mainProcess.js';
 import { GIFT, MAIN } from '../support/service/programs.js';
@@ -94,6 +96,19 @@ test('gives providers and witnesses as long as receivers, in the service and on 
     const { stderr } = spawnSync(process.execPath, [`--import=data:text/javascript,${shown}`, program], options);
     assert.equal(stderr.trimEnd().split('\n').at(-1), '3000', stderr);
   }
+});
+
+test("gives witnesses as long in the projector's thread, which asks them to cosign", async () => {
+  const shown =
+    'import net from "node:net"; import { parentPort } from "node:worker_threads"; process.on("exit", () => parentPort.postMessage(net.getDefaultAutoSelectFamilyAttemptTimeout()));';
+  const thread = new Worker(new URL('../../src/service/projector/projectorThread.js', import.meta.url), {
+    execArgv: [`--import=data:text/javascript,${shown}`],
+    workerData: { dataDir: join(tmpdir(), 'none'), level: 'silent', version: VERSION },
+  });
+  const messages: unknown[] = [];
+  thread.on('message', (message) => messages.push(message)).on('error', () => undefined);
+  await new Promise((ended) => thread.once('exit', ended));
+  assert.equal(messages.at(-1), 3_000);
 });
 
 test.run();

@@ -2,9 +2,11 @@
  * The projector's worker thread (`workerThread.ts`). It posts log lines and the health of its followers, and ends when
  * it gets the message `'close'`.
  */
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openEmbeddedEventStore } from '../../adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../../adapters/embedded/readStore/readStore.js';
+import { ADDRESS_WAIT_MS } from '../../lib/addressWait.js';
 import { everyBeats } from '../../lib/async/beats.js';
 import { resources } from '../../lib/async/resources.js';
 import { createLogger } from '../../lib/logging/logger.js';
@@ -26,6 +28,8 @@ if (version !== VERSION)
   throw new Error(
     `the thread is of release ${VERSION}, its process is of release ${version}: restart the service, whose release folder was replaced`,
   );
+// A thread has a default of its own; this one connects to witnesses.
+setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_WAIT_MS);
 const post = (message: FromProjectorThread): void => port.postMessage(message);
 const logger = createLogger({ level, processNumber, destination: { write: post } });
 const HEALTH_MS = 500;
