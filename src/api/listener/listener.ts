@@ -99,8 +99,11 @@ export async function listen(
   let closing = false;
   const connections = new Set<Socket>();
   const running = inFlight<RunningResponse>();
+  /** Answers that wait, or have waited, for the answers to earlier requests of their connection. */
+  const pipelined = new WeakMap<Socket, Set<RunningResponse>>();
   function ended(this: RunningResponse): void {
     running.take(this.number);
+    pipelined.get(this.req.socket)?.delete(this);
   }
   const ends = lingering();
   const refusing = refusals(ends);
@@ -118,6 +121,10 @@ export async function listen(
       response.handler = begun;
       response.number = running.put(response);
       response.on('close', ended);
+      if (response.socket === null) {
+        const others = pipelined.get(request.socket) ?? new Set();
+        pipelined.set(request.socket, others.add(response));
+      }
       if (AT_ONCE.has(request.url ?? '')) return void begun(request, response);
       if (turns.take(() => void (response.destroyed || begun(request, response)))) return;
       answerRefused(response, 'unavailable', cors?.headersFor(request.headers.origin) ?? {});
@@ -147,7 +154,12 @@ export async function listen(
     }
     connections.add(socket);
     endGently(socket, refusing, ends);
-    socket.once('close', () => connections.delete(socket));
+    socket.once('close', () => {
+      connections.delete(socket);
+      // Node closes only the answer whose turn it was.
+      for (const response of pipelined.get(socket) ?? [])
+        if (response.socket === null && !response.writableFinished) response.destroy().emit('close');
+    });
     if (!admitted.admits(socket)) refusing.turnAway(socket);
   });
   // Some clients (`nc -N`, some tills) end their side after the request and wait for the answer. By default Node closes

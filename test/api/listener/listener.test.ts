@@ -126,6 +126,15 @@ test('finishes a started answer before the refusal, and writes nothing into it',
   assert.match(caller.text(), /\r\n\r\n1234567890HTTP\/1\.1 400 /);
 });
 
+test('a later handler waits for no request of a caller that left, though several came at once', async (context) => {
+  const caller = call(context, post().repeat(3));
+  const [, second] = await requestedOf(context, 3);
+  caller.socket.destroy();
+  context.listener.serve(() => undefined);
+  await context.listener.settled();
+  done(second, 'too late');
+});
+
 test('a later handler takes the requests from then on, while those of the earlier are finished', async (context) => {
   const { listener } = context;
   const early = call(context, post());
