@@ -111,30 +111,31 @@ function onceSent(response: ServerResponse | undefined, then: () => void): void 
  * @param more headers that depend on the request
  */
 export function answerRefused(response: ServerResponse, as: ErrorCode, more: Readonly<Record<string, string>>): void {
-  const { status, headers, body } = refusalOf(as);
-  response.writeHead(status, { ...headers, ...more, 'X-Request-Id': requestIdOf(response.req) }).end(body);
+  const [status] = ERRORS[as];
+  const { headers, body } = (partsOf[as] ??= refusalOf(as));
+  const own = ['X-Request-Id', requestIdOf(response.req), ...Object.entries(more).flat()];
+  response.writeHead(status, headers.concat(own)).end(body, 'latin1');
 }
+
+/** Made once for each error: a refusal has to cost little where many are made. */
+const partsOf: Partial<Record<ErrorCode, ReturnType<typeof refusalOf>>> = {};
 
 function answerText(as: ErrorCode): string {
-  const { status, headers, body } = refusalOf(as);
-  const all = {
-    ...headers,
-    // Required in answers but 1xx and 5xx (RFC 9110 6.6.1); Node sets none here.
-    Date: new Date(systemMs()).toUTCString(),
-    Connection: 'close',
-  };
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${Object.entries(all)
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-    .join('')}\r\n${body}`;
+  const [status] = ERRORS[as];
+  const { headers, body } = refusalOf(as);
+  // `Date` is required in answers but 1xx and 5xx (RFC 9110 6.6.1); Node sets none here.
+  const own = ['X-Request-Id', randomUUID(), 'Date', new Date(systemMs()).toUTCString(), 'Connection', 'close'];
+  const all = headers.concat(own);
+  const lines = all.map((value, index) => (index % 2 === 0 ? `${value}: ` : `${value}\r\n`));
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
 }
 
+/** Names and values of an error's headers, one after another, and its body. */
 function refusalOf(as: ErrorCode) {
-  const [status, error] = ERRORS[as];
-  const body = JSON.stringify({ error });
+  const body = JSON.stringify({ error: ERRORS[as][1] });
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': String(body.length),
-    'X-Request-Id': randomUUID(),
     [CODE_HEADER]: as,
     'Content-Security-Policy': "default-src 'none'",
     'Referrer-Policy': 'no-referrer',
@@ -143,5 +144,5 @@ function refusalOf(as: ErrorCode) {
     'X-Frame-Options': 'SAMEORIGIN',
     ...retryAfterOf(as),
   };
-  return { status, headers, body };
+  return { headers: Object.entries(headers).flat(), body };
 }

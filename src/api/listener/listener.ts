@@ -109,6 +109,16 @@ export async function listen(
   const refusing = refusals(ends);
   const turns = requestTurns(requestWaitMs);
   const cors = corsFor(corsOrigins);
+  const begin = (request: IncomingMessage, response: RunningResponse): void => {
+    response.handler = handler;
+    response.number = running.put(response);
+    response.on('close', ended);
+    if (response.socket === null) {
+      const others = pipelined.get(request.socket) ?? new Set();
+      pipelined.set(request.socket, others.add(response));
+    }
+    handler?.(request, response);
+  };
   const receive = (request: IncomingMessage, response: RunningResponse): void => {
     if (!namesItsHost(request)) refusing.refuse(request.socket, 'malformed_request');
     else if (handler === undefined) refusing.refuse(request.socket, 'unavailable');
@@ -117,16 +127,8 @@ export async function listen(
       // Discards the rest of a request that was refused early, so that the answer arrives and the connection can stay
       // open.
       if (announcesBody(request)) response.once('finish', () => void (request.complete || ends.drain(request)));
-      const begun = handler;
-      response.handler = begun;
-      response.number = running.put(response);
-      response.on('close', ended);
-      if (response.socket === null) {
-        const others = pipelined.get(request.socket) ?? new Set();
-        pipelined.set(request.socket, others.add(response));
-      }
-      if (AT_ONCE.has(request.url ?? '')) return void begun(request, response);
-      if (turns.take(() => void (response.destroyed || begun(request, response)))) return;
+      if (AT_ONCE.has(request.url ?? '')) return begin(request, response);
+      if (turns.take(() => request.socket.destroyed || begin(request, response))) return;
       answerRefused(response, 'unavailable', cors?.headersFor(request.headers.origin) ?? {});
     }
     // Some clients read no answer before they have sent the body.

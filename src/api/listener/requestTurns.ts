@@ -16,7 +16,7 @@ const OVERLOAD_TURNS = 3;
 const MOST_TAKEN = 1_000;
 
 interface Waiting {
-  readonly begin: () => void;
+  readonly begin: () => unknown;
   readonly since: number;
   /** Number of the turn in which it came. */
   readonly during: number;
@@ -26,7 +26,7 @@ interface Waiting {
 
 export interface RequestTurns {
   /** Begins a request, now or in a later turn. @returns false where it would wait for too long: it is not begun */
-  take(begin: () => void): boolean;
+  take(begin: () => unknown): boolean;
   /** Number of requests refused so far. */
   refused(): number;
 }
