@@ -113,10 +113,8 @@ export async function listen(
     response.handler = handler;
     response.number = running.put(response);
     response.on('close', ended);
-    if (response.socket === null) {
-      const others = pipelined.get(request.socket) ?? new Set();
-      pipelined.set(request.socket, others.add(response));
-    }
+    if (response.socket === null)
+      pipelined.set(request.socket, (pipelined.get(request.socket) ?? new Set()).add(response));
     handler?.(request, response);
   };
   const receive = (request: IncomingMessage, response: RunningResponse): void => {

@@ -8,21 +8,14 @@ import { soon, ticks } from '../../lib/world.js';
 
 /** How long one turn of the event loop may begin requests, in milliseconds. */
 const TURN_MS = 8;
-/** Most requests that one turn begins: as many as read the read store in one turn. */
+/** Most requests that one turn begins. */
 const MOST_BEGUN = 100;
-/** Number of turns from which a request's wait tells of an overload: one long piece of work holds up a turn or two. */
+/** Number of turns in a row that leave requests waiting from which it is an overload, and no long piece of work. */
 const OVERLOAD_TURNS = 3;
+/** Share of the latest turn in the time that a request takes. */
+const LATEST = 0.2;
 /** Number of entries of the queue that have been taken at which it is made anew. */
 const MOST_TAKEN = 1_000;
-
-interface Waiting {
-  readonly begin: () => unknown;
-  readonly since: number;
-  /** Number of the turn in which it came. */
-  readonly during: number;
-  /** Number of requests that waited before it. */
-  readonly ahead: number;
-}
 
 export interface RequestTurns {
   /** Begins a request, now or in a later turn. @returns false where it would wait for too long: it is not begun */
@@ -34,43 +27,45 @@ export interface RequestTurns {
 /** @param mostWaitMs the longest wait of a request, in milliseconds; 0: no limit */
 export function requestTurns(mostWaitMs: number): RequestTurns {
   const mostWait = mostWaitMs === 0 ? Number.POSITIVE_INFINITY : mostWaitMs;
-  let queue: Waiting[] = [];
+  let queue: (() => unknown)[] = [];
   /** Number of requests of `queue` that have been taken. */
   let taken = 0;
   /** When the present turn may begin no more requests; `undefined` before the first request of a turn. */
   let turnEnds: number | undefined;
   /** Number of requests begun in the present turn. */
   let begun = 0;
-  let turns = 0;
-  /** While there is an overload: how long a request waits for each one up to itself, in milliseconds. */
+  /** Number of turns in a row that have left requests waiting. */
+  let busyTurns = 0;
+  /** Milliseconds of such turns for each request that they began. */
   let msEach = 0;
   let refused = 0;
 
   const waiting = (): number => queue.length - taken;
 
   function startTurn(): number {
-    turns += 1;
+    const started = ticks();
     begun = 0;
     soon(() => {
       turnEnds = undefined;
-      if (waiting() > 0) void takeWaiting(startTurn());
-      else msEach = 0;
+      if (waiting() === 0) {
+        busyTurns = 0;
+        return;
+      }
+      const took = (ticks() - started) / begun;
+      msEach = busyTurns === 0 ? took : LATEST * took + (1 - LATEST) * msEach;
+      busyTurns += 1;
+      void takeWaiting(startTurn());
     });
-    return (turnEnds = ticks() + TURN_MS);
+    return (turnEnds = started + TURN_MS);
   }
 
   async function takeWaiting(end: number): Promise<void> {
-    let now = ticks();
     do {
-      const { begin, since, during, ahead } = queue[taken] as Waiting;
-      taken += 1;
-      msEach = turns - during < OVERLOAD_TURNS ? 0 : (now - since) / (ahead + 1);
       begun += 1;
-      begin();
+      queue[taken++]?.();
       // What follows in a request's handler without waiting counts for the turn, too.
       await Promise.resolve();
-      now = ticks();
-    } while (waiting() > 0 && begun < MOST_BEGUN && now < end);
+    } while (waiting() > 0 && begun < MOST_BEGUN && ticks() < end);
     if (waiting() > 0 && taken < MOST_TAKEN) return;
     queue = queue.slice(taken);
     taken = 0;
@@ -82,7 +77,7 @@ export function requestTurns(mostWaitMs: number): RequestTurns {
       if (ahead === 0 && ticks() < (turnEnds ?? startTurn()) && begun < MOST_BEGUN) {
         begun += 1;
         begin();
-      } else if ((ahead + 1) * msEach <= mostWait) queue.push({ begin, since: ticks(), during: turns, ahead });
+      } else if (busyTurns < OVERLOAD_TURNS || ahead * msEach <= mostWait) queue.push(begin);
       else {
         refused += 1;
         return false;

@@ -44,7 +44,7 @@ interface Question {
 
 /** Least look-ups of a message to the thread: fewer are not worth one. */
 const MANY = 8;
-/** Most look-ups of one turn: less than 2 ms of reading. */
+/** Most look-ups of a message, and of those that this thread answers in one turn: less than 2 ms of reading. */
 const AT_ONCE = 100;
 const UNDER_WAY = 8;
 const RESTART_MS = 5_000;
@@ -77,10 +77,9 @@ export function openBatchedReads({
           },
         });
   const waiting = tickBatcher<Lookup>((lookups) => {
-    const left = lookups.length > AT_ONCE ? lookups.splice(AT_ONCE) : undefined;
-    if (lookups.length >= MANY && threadIsFree()) askThread(lookups);
-    else for (const lookup of lookups) lookUpHere(lookup);
-    return left;
+    while (lookups.length >= MANY && threadIsFree()) askThread(lookups.splice(0, AT_ONCE));
+    for (const lookup of lookups.splice(0, AT_ONCE)) lookUpHere(lookup);
+    return lookups.length > 0 ? lookups : undefined;
   });
 
   function threadIsFree(): boolean {
