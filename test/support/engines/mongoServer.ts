@@ -7,7 +7,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ const FAILED = 'Exception in thread "main"';
 export interface MongoServer {
   /** Ends with `/`: a database's name may follow. */
   readonly url: string;
-  /** Sends it a signal. */
+  /** Sends it a signal. After SIGSTOP it does nothing any more once the call returns. */
   signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void;
   /** Starts it again on the same port with its data, once it has ended. */
   restart(): Promise<void>;
@@ -65,7 +65,10 @@ export async function startMongo({ durable = false }: { readonly durable?: boole
   let { child, url } = await startOn('0', dir);
   return {
     url,
-    signal: (signal) => void child.kill(signal),
+    signal(signal) {
+      child.kill(signal);
+      while (signal === 'SIGSTOP' && !isStopped(child.pid ?? 0));
+    },
     async restart() {
       await killed(child);
       ({ child } = await startOn(new URL(url).port, dir));
@@ -75,6 +78,12 @@ export async function startMongo({ durable = false }: { readonly durable?: boole
       if (dir !== undefined) await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** The system stops a process's threads one by one, and one that runs may still answer. */
+function isStopped(pid: number): boolean {
+  const tasks = `/proc/${pid}/task`;
+  return readdirSync(tasks).every((task) => /\) T [^)]*$/.test(readFileSync(`${tasks}/${task}/stat`, 'utf8')));
 }
 
 /** @param port 0 takes a free one. @param dir holds its data, and survives it. */
