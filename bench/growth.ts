@@ -6,18 +6,17 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { GIFT, startCommand } from './support/command.js';
 import { buyer, bytesOf, historyOf, lookUpOf, purchaseOf, redemptionOf, tills, tokensOf } from './support/data.js';
 import { load, type LoadRequest } from './support/load.js';
-import { plot } from './support/plot.js';
-import { markdown, median, table, verdict } from './support/report.js';
-import { type Server, startService } from './support/server.js';
-import { SETTLED, settled } from './support/threads.js';
+import { median, table, verdict } from './support/report.js';
+import { writeResults } from './support/results.js';
+import { atRest, type Server, startService } from './support/server.js';
+import { SETTLED } from './support/threads.js';
 
 const { values } = parseArgs({
   options: {
@@ -70,8 +69,6 @@ interface Size {
   readonly costs: Readonly<Record<Kind, number[]>>;
   mostMb: number;
 }
-
-const atRest = async ({ cpuSeconds }: Server): Promise<void> => settled(() => cpuSeconds() * 1e6);
 
 /** Whether each read model is in use and shows all events: those that nobody waits for are built last. */
 async function isFolded(dir: string): Promise<boolean> {
@@ -219,29 +216,15 @@ const shownRows = rows.map(([what, figures]) => ({
   ...Object.fromEntries(heads.map((head, at) => [head, figures[at] ?? ''])),
 }));
 table(shownRows);
-const results = fileURLToPath(new URL('../../bench/results/', import.meta.url));
-mkdirSync(results, { recursive: true });
-writeFileSync(
-  join(results, 'growth.md'),
-  [
-    '# Growth',
-    '',
-    'Written by `npm run bench -- growth`; the plot is [growth.svg](growth.svg).',
-    '',
-    markdown(shownRows),
-    '',
-  ].join('\n'),
-);
-writeFileSync(
-  join(results, 'growth.svg'),
-  plot(
-    sizes.map(({ events }) => events),
-    [
-      { title: 'Processor time of a request, µs, by events in the log', lines: costs },
-      { title: 'Seconds that it takes, by events in the log', lines: times },
-    ],
-  ),
-);
+writeResults('growth', {
+  title: 'Growth',
+  rows: shownRows,
+  xs: sizes.map(({ events }) => events),
+  charts: [
+    { title: 'Processor time of a request, µs, by events in the log', lines: costs },
+    { title: 'Seconds that it takes, by events in the log', lines: times },
+  ],
+});
 for (const kind of NAMES)
   verdict(`${kind}, largest log to smallest`, (costs[kind]?.at(-1) ?? 0) / (costs[kind]?.[0] ?? 1), { atMost: 1.2 });
 verdict('start with the largest log', sizes.at(-1)?.startS ?? 0, { atMost: 1 }, ' s');

@@ -1,20 +1,18 @@
 /**
- * Throughput and latency of look-ups and redemptions (nine to one) against the rate at which they come, up to twice what
- * the service can do, and at half of it once more afterwards. Writes `bench/results/overload.md` and `overload.svg`.
+ * Throughput and latency of look-ups and redemptions (nine to one) against the rate at which they come, up to twice
+ * what the service can do, and at half of it once more afterwards. Writes `bench/results/overload.md` and `overload.svg`.
  * `--seconds=N`: how long each rate lasts.
  */
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { historyOf, lookUpOf, redemptionOf, scratch, tills, tokensOf } from './support/data.js';
 import type { HistoryGift } from './support/history.js';
 import { load, type LoadRequest } from './support/load.js';
 import { openLoad, type OpenLoadResult } from './support/openLoad.js';
-import { plot } from './support/plot.js';
-import { markdown, table, verdict } from './support/report.js';
-import { startService } from './support/server.js';
-import { settled } from './support/threads.js';
+import { table, verdict } from './support/report.js';
+import { writeResults } from './support/results.js';
+import { atRest, startService } from './support/server.js';
 
 const { values } = parseArgs({
   options: {
@@ -38,7 +36,7 @@ const dir = scratch('overload');
 cpSync(made, dir, { recursive: true });
 const server = await startService(dir, { settings: { REQUEST_WAIT_MS: '100' } });
 const tokens = await tokensOf(server.url, tills);
-await settled(() => server.cpuSeconds() * 1e6);
+await atRest(server);
 
 const json = { 'Content-Type': 'application/json' };
 const issued = gifts.filter(({ status }) => status === 'issued');
@@ -98,38 +96,26 @@ const rows = found.map(({ accepted, shed, others, clients }, index) => ({
 }));
 table(rows);
 
-const results = fileURLToPath(new URL('../../bench/results/', import.meta.url));
-mkdirSync(results, { recursive: true });
-writeFileSync(
-  join(results, 'overload.md'),
-  [
-    '# Overload',
-    '',
-    'Written by `npm run bench -- overload`; the plot is [overload.svg](overload.svg). Nine look-ups to one redemption, at',
-    'a steady rate, whether earlier ones are answered or not. A latency counts from when its request was due. The last',
-    'line comes right after the line of twice the capacity.',
-    '',
-    markdown(rows),
-    '',
-  ].join('\n'),
-);
 const rising = found.slice(0, -1);
-writeFileSync(
-  join(results, 'overload.svg'),
-  plot(
-    rising.map((_, index) => capacity * (SHARES[index] ?? 0)),
-    [
-      {
-        title: 'Answers a second, by requests a second',
-        lines: { offered: rising.map(({ sent }) => sent / SECONDS), accepted: rising.map(rateOf) },
-      },
-      {
-        title: 'Latency of accepted requests, ms, by requests a second',
-        lines: { p50: rising.map(({ accepted }) => accepted.p50), p99: rising.map(({ accepted }) => accepted.p99) },
-      },
-    ],
-  ),
-);
+writeResults('overload', {
+  title: 'Overload',
+  about: [
+    'Nine look-ups to one redemption, at a steady rate, whether earlier ones are answered or not. A latency counts from when',
+    'its request was due. The last line comes right after the line of twice the capacity.',
+  ].join('\n'),
+  rows,
+  xs: rising.map((_, index) => capacity * (SHARES[index] ?? 0)),
+  charts: [
+    {
+      title: 'Answers a second, by requests a second',
+      lines: { offered: rising.map(({ sent }) => sent / SECONDS), accepted: rising.map(rateOf) },
+    },
+    {
+      title: 'Latency of accepted requests, ms, by requests a second',
+      lines: { p50: rising.map(({ accepted }) => accepted.p50), p99: rising.map(({ accepted }) => accepted.p99) },
+    },
+  ],
+});
 function rateOf({ accepted }: OpenLoadResult): number {
   return accepted.answers / SECONDS;
 }

@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { type Latencies, latenciesOf } from './report.js';
 import type { Server } from './server.js';
 
 /** One request of a file of requests. */
@@ -49,13 +50,10 @@ export interface SentRequest {
   readonly location: string;
 }
 
-/** What came of it. Latencies are milliseconds. */
-export interface LoadResult {
+/** What came of it. */
+export interface LoadResult extends Latencies {
   readonly requests: number;
   readonly perSecond: number;
-  readonly p50: number;
-  readonly p99: number;
-  readonly max: number;
   /** Share of one processor that the clients used: near 1 they, not the server, were the limit. */
   readonly clients: number;
 }
@@ -172,14 +170,10 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
     throw new Error(`of ${answered} answers, by status: ${JSON.stringify(Object.fromEntries(statuses))}`);
   }
   if (plan.sent !== undefined) writeFileSync(plan.sent, sentRequests.join('\n'));
-  latencies.sort((one, other) => one - other);
-  const at = (share: number): number => latencies[Math.min(answered - 1, Math.floor(answered * share))] ?? Number.NaN;
   return {
     requests: answered,
     perSecond: answered / seconds,
-    p50: at(0.5),
-    p99: at(0.99),
-    max: at(1),
+    ...latenciesOf(latencies),
     clients: (user + system) / 1e6 / seconds,
   };
 }

@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { encodedRequest, isWhole, type LoadRequest } from './load.js';
+import { type Latencies, latenciesOf } from './report.js';
 
 export interface OpenLoadPlan {
   /** Of the server: `http://127.0.0.1:3000`. */
@@ -19,20 +20,17 @@ export interface OpenLoadPlan {
   readonly connections: number;
 }
 
-/** Latencies of answers with the same outcome, in milliseconds. */
-export interface Latencies {
+/** Answers with the same outcome. */
+interface Answers extends Latencies {
   readonly answers: number;
-  readonly p50: number;
-  readonly p99: number;
-  readonly max: number;
 }
 
 export interface OpenLoadResult {
   readonly sent: number;
   /** Answers 2xx. */
-  readonly accepted: Latencies;
+  readonly accepted: Answers;
   /** Answers 429 and 503. */
-  readonly shed: Latencies;
+  readonly shed: Answers;
   /** Shed answers without `Retry-After`. */
   readonly withoutRetryAfter: number;
   /** Other answers by status, and requests without an answer (`lost`). */
@@ -151,19 +149,12 @@ async function run(plan: OpenLoadPlan): Promise<OpenLoadResult> {
   if (open > 0) others['lost'] = (others['lost'] ?? 0) + open;
   return {
     sent: next,
-    accepted: latenciesOf(accepted),
-    shed: latenciesOf(shed),
+    accepted: { answers: accepted.length, ...latenciesOf(accepted) },
+    shed: { answers: shed.length, ...latenciesOf(shed) },
     withoutRetryAfter,
     others,
     clients: (user + system) / 1e6 / seconds,
   };
-}
-
-function latenciesOf(latencies: number[]): Latencies {
-  latencies.sort((one, other) => one - other);
-  const at = (share: number): number =>
-    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
-  return { answers: latencies.length, p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url) && process.send !== undefined) {

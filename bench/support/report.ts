@@ -6,6 +6,21 @@ export function median(figures: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
+/** Latencies in milliseconds; 0 where there is none. */
+export interface Latencies {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** @param latencies in any order; they are sorted */
+export function latenciesOf(latencies: number[]): Latencies {
+  latencies.sort((one, other) => one - other);
+  const { length } = latencies;
+  const at = (share: number): number => latencies[Math.min(length - 1, Math.floor(length * share))] ?? 0;
+  return { p50: at(0.5), p99: at(0.99), max: at(1) };
+}
+
 /** Prints columns under a heading each; numbers are aligned right. */
 export function table(rows: readonly Readonly<Record<string, string | number>>[]): void {
   const names = Object.keys(rows[0] ?? {});

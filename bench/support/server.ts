@@ -5,7 +5,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { residentMb, threadsOf } from './threads.js';
+import { residentMb, settled, threadsOf } from './threads.js';
 
 /** A running server. */
 export interface Server {
@@ -132,6 +132,10 @@ async function start(
     },
   };
 }
+
+/** Waits until a server has done what follows requests. */
+export const atRest = async ({ cpuSeconds }: Pick<Server, 'cpuSeconds'>): Promise<void> =>
+  settled(() => cpuSeconds() * 1e6);
 
 function childrenOf(pid: number): readonly number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);

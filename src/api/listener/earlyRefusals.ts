@@ -112,13 +112,10 @@ function onceSent(response: ServerResponse | undefined, then: () => void): void 
  */
 export function answerRefused(response: ServerResponse, as: ErrorCode, more: Readonly<Record<string, string>>): void {
   const [status] = ERRORS[as];
-  const { headers, body } = (partsOf[as] ??= refusalOf(as));
+  const { headers, body } = refusalOf(as);
   const own = ['X-Request-Id', requestIdOf(response.req), ...Object.entries(more).flat()];
   response.writeHead(status, headers.concat(own)).end(body, 'latin1');
 }
-
-/** Made once for each error: a refusal has to cost little where many are made. */
-const partsOf: Partial<Record<ErrorCode, ReturnType<typeof refusalOf>>> = {};
 
 function answerText(as: ErrorCode): string {
   const [status] = ERRORS[as];
@@ -130,8 +127,18 @@ function answerText(as: ErrorCode): string {
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
 }
 
-/** Names and values of an error's headers, one after another, and its body. */
-function refusalOf(as: ErrorCode) {
+interface Refusal {
+  /** Names and values, one after another. */
+  readonly headers: readonly string[];
+  readonly body: string;
+}
+
+/** Refusals made so far: under overload one has to cost little. */
+const made: Partial<Record<ErrorCode, Refusal>> = {};
+
+const refusalOf = (as: ErrorCode): Refusal => (made[as] ??= makeRefusal(as));
+
+function makeRefusal(as: ErrorCode): Refusal {
   const body = JSON.stringify({ error: ERRORS[as][1] });
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',

@@ -114,7 +114,11 @@ interface DocumentCache {
   clear(): void;
 }
 
-/** @param generation documents in one generation */
+/**
+ * Recently stored documents that events may still change, so that these need no read. When the young generation is full
+ * it becomes the old one, which is dropped.
+ * @param generation documents in one generation
+ */
 export function documentCache(generation: number, isFinal?: (document: Body) => boolean): DocumentCache {
   let young = new Map<string, StoredDocument>();
   let old = new Map<string, StoredDocument>();
