@@ -82,7 +82,7 @@ async function heldGifts({ models }: PersonGiftDeps, identity: Identity): Promis
   const { userId, phoneIds, numberHolders } = identity;
   const keys = [
     ...(userId === undefined ? [] : [userHolds(userId)]),
-    ...[...phoneIds, ...numberHolders.keys()].map(numberHolds),
+    ...[...new Set([...phoneIds, ...numberHolders.keys()])].map(numberHolds),
   ];
   const found: FoundGift[] = [];
   for (const key of keys)

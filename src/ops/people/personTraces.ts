@@ -24,11 +24,11 @@ import { readableFields, type Subjects } from '../../runtime/personal/index.js';
 export interface Identity {
   /** Id of the user; absent where the person is a number. */
   readonly userId?: string;
-  /** Ids of numbers that count as the person's at any time. */
+  /** Ids of numbers that are the person's: a gift to such a number that is no user's is theirs. */
   readonly phoneIds: ReadonlySet<string>;
   /**
-   * Holders of other numbers in order of time, by the numbers' ids: a gift that was sent is its owner's
-   * (docs/api/gifts.md#gift-owner).
+   * Holders, in order of time, of these and of all numbers that the person ever had, by the numbers' ids: a gift that
+   * was sent is its owner's (docs/api/gifts.md#gift-owner).
    */
   readonly numberHolders: ReadonlyMap<string, Reservation>;
 }
@@ -47,8 +47,11 @@ export interface PeopleLog {
 
 /** A person's names, and the numbers by which gifts were ever theirs. @throws UnavailableError */
 export async function identityOf({ events, subjects }: PeopleLog, person: Person): Promise<Identity & Names> {
-  if (person.kind === 'number')
-    return { phoneIds: new Set([person.phoneId]), numberHolders: new Map(), usernames: [], numbers: [] };
+  if (person.kind === 'number') {
+    const { phoneId } = person;
+    const numberHolders = new Map([[phoneId, await readReservation(events, phoneStream(phoneId))]]);
+    return { phoneIds: new Set([phoneId]), numberHolders, usernames: [], numbers: [] };
+  }
   const { userId } = person;
   const usernames = new Set<string>();
   const numbers = new Set<string>();
@@ -112,9 +115,9 @@ export function isTheirs(
   { user_id, phone_id }: Receiver,
   sentAt: string,
 ): boolean {
-  if (phone_id !== undefined && phoneIds.has(phone_id)) return true;
   const owner = phone_id === undefined ? user_id : ownerByPhone(numberHolders.get(phone_id) ?? [], sentAt);
-  return owner !== undefined && owner === userId;
+  if (owner === undefined) return phone_id !== undefined && phoneIds.has(phone_id);
+  return owner === userId;
 }
 
 /** @param after position behind which the log is read; absent: from its beginning */

@@ -49,6 +49,9 @@ test('shows gifts to a number to the user who held it then, and to no other', as
   const [log, records] = [{ events, subjects }, memoryRecords(Date.now)];
   assert.equal(giftsOf(await personRecord(log, { kind: 'user', userId: 'eve' }, records)), ['to-eve']);
   assert.equal(giftsOf(await personRecord(log, { kind: 'user', userId: 'ann' }, records)), ['to-ann']);
+  await append(6, `phone-${phone_id}`, 'PhoneGivenUp', { user_id: 'ann' });
+  await sent(7, 'to-number');
+  assert.equal(giftsOf(await personRecord(log, { kind: 'number', phoneId: phone_id }, records)), ['to-number']);
 });
 
 test('shows how long a shared card stays, and of an erased person not whose it is by now', async () => {

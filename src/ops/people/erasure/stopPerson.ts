@@ -28,7 +28,10 @@ export interface Stopped {
   readonly names: Names;
   /** Ids of numbers that no other user holds, also of those whose rows are gone. */
   readonly phoneIds: readonly string[];
-  /** Holders in order of time of the numbers that another user holds now, by the number's id. */
+  /**
+   * Holders in order of time of all numbers that the person ever had, by the number's id: gifts that another holder got
+   * stay theirs.
+   */
   readonly numberHolders: ReadonlyMap<string, Reservation>;
   /** Streams of names that were altered in the key store: other data with these names is not found. */
   readonly unreadable: readonly string[];
@@ -52,9 +55,10 @@ export async function stopPerson(
   context: CommandContext,
 ): Promise<Stopped> {
   if (person.kind === 'user') return stopUser(log, person.userId, reserved, context);
+  const stream = phoneStream(person.phoneId);
   return {
-    ...(await namesWith(log, [phoneStream(person.phoneId)])),
-    numberHolders: new Map(),
+    ...(await namesWith(log, [stream])),
+    numberHolders: new Map([[person.phoneId, await readReservation(log.events, stream)]]),
     ownFieldRows: [],
   };
 }
@@ -79,7 +83,7 @@ async function stopUser(
     );
     const holder = holderOf(reservation);
     if (holder === undefined || holder === userId) free.push(stream);
-    else if (kindOf(stream) === 'phone') numberHolders.set(idOf(stream), reservation);
+    if (kindOf(stream) === 'phone') numberHolders.set(idOf(stream), reservation);
   }
   return { ...(await namesWith(log, free)), userId, numberHolders, ownFieldRows };
 }

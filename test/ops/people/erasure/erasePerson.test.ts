@@ -44,6 +44,8 @@ const CONTEXT: CommandContext = {
 };
 const SEED = '5e'.repeat(32);
 const EVE = { kind: 'user', userId: 'eve' } as const;
+/** Times after all purchases of the town. */
+const [LATER, AFTERWARDS] = ['2099-05-04T12:00:00.000Z', '2099-05-04T13:00:00.000Z'];
 
 interface Town {
   readonly stored: MemoryEvents;
@@ -212,6 +214,43 @@ test('erases a shared payment method with the last of its users', async () => {
   await erasePerson(made.deps(), ann, { ...CONTEXT, commandId: 'erase-2' }, 'asked for it');
   assert.is(made.keys.rows.size, 0);
   assert.is(made.stored.log.findLast(({ stream }) => stream === 'paymentMethod-shared')?.type, 'PaymentMethodErased');
+});
+
+test('leaves gifts that an earlier holder of the number got', async () => {
+  const made = await town();
+  const ann = { kind: 'user', userId: 'ann' } as const;
+  const { events } = made.deps();
+  const seed = randomBytes(32).toString('hex');
+  const [gift = ''] = deriveGiftIds(seed, 1).map(({ gift_id }) => gift_id);
+  const [oldPhone = ''] = await made.subjects.find([phoneSubject('+447700900131')]);
+  const bought = { transaction_id: 't-eves', seed, buyer_id: 'dan', receivers: [{ phone_id: oldPhone }] };
+  await made.subjects.ids([purchaseSubject('t-eves')]);
+  const whileEves = eventOf('GiftsPurchased', { ...bought, payment_reference: 'dans' }, '2026-05-04T02:30:00.000Z');
+  await events.append('transaction-t-eves', [whileEves], 'none');
+  const blocked = { cause: 'support', reason: 'Eve called' };
+  await events.append(`gift-${gift}`, [eventOf('GiftBlocked', blocked)], 'none');
+  // Ann has the number by now, so it goes with her. The gift that it was sent to while Eve had it is Eve's.
+  await erasePerson(made.deps(), ann, CONTEXT, 'asked for it');
+  assert.is((await made.keys.byLookup([lookup(phoneSubject('+447700900131'))])).size, 0);
+  const messages = ['t-eves', 't-other'].map((id) => lookup(purchaseSubject(id)));
+  assert.equal([...(await made.keys.byLookup(messages)).keys()], [messages[0]]);
+  const [kept] = await made.deps().events.read(`gift-${gift}`);
+  assert.equal(kept?.data, blocked);
+});
+
+test('erases a number that was once a user’s without the gifts that the user got', async () => {
+  const made = await town();
+  const { events } = made.deps();
+  const [oldPhone = ''] = await made.subjects.find([phoneSubject('+447700900131')]);
+  const seed = randomBytes(32).toString('hex');
+  const bought = { transaction_id: 't-late', seed, buyer_id: 'dan', receivers: [{ phone_id: oldPhone }] };
+  await made.subjects.ids([purchaseSubject('t-late')]);
+  await events.append(`phone-${oldPhone}`, [eventOf('PhoneGivenUp', { user_id: 'ann' }, LATER)], 'any');
+  const afterwards = eventOf('GiftsPurchased', { ...bought, payment_reference: 'dans' }, AFTERWARDS);
+  await events.append('transaction-t-late', [afterwards], 'none');
+  await erasePerson(made.deps(), { kind: 'number', phoneId: oldPhone }, CONTEXT, 'asked for it');
+  const messages = ['t-then', 't-other', 't-late'].map((id) => lookup(purchaseSubject(id)));
+  assert.equal([...(await made.keys.byLookup(messages)).keys()].sort(), messages.slice(0, 2).sort());
 });
 
 test('is finished by a repeat, wherever it died', async () => {
