@@ -1,7 +1,7 @@
 /** The next attempt to notify a gift's receiver, be it the first or a resend. Never sends what may have been sent. */
 import { readGiftAndNotification } from '../../commands/readStreams.js';
 import { fold } from '../../domain/decider.js';
-import { giftAggregate } from '../../domain/gift/state.js';
+import { giftAggregate, type IssuedGift } from '../../domain/gift/state.js';
 import {
   type Attempt as StartedAttempt,
   notificationAttempts,
@@ -22,20 +22,19 @@ import {
 } from '../../messages/notifications.js';
 import type { ExpectedRevision } from '../../ports/eventStore.js';
 import { askWorker, type Cause, causeOf, GiveUpError, neverStarted, type StepDeps } from '../runner/index.js';
-import { type Address, addressOf, type Contact } from './address.js';
+import { type Address, type ReachDeps, reachOf } from './address.js';
 
 /** The fields of a purchase that its messages show. */
 export type ShownPurchase = Pick<GiftsPurchased['data'], 'buyer_id' | 'product_name' | 'message'>;
 
-export interface NotifyDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'now' | 'retryPolicy' | 'mayAct'> {
+export interface NotifyDeps
+  extends
+    Pick<StepDeps, 'events' | 'bus' | 'writer' | 'now' | 'retryPolicy' | 'mayAct'>,
+    Pick<ReachDeps, 'contact' | 'numberOf'> {
   /** @throws UnavailableError */
   readonly purchase: (transactionId: string) => Promise<ShownPurchase>;
-  /** Contact details of a user; `undefined`: no such user. @throws UnavailableError */
-  readonly contact: (userId: string) => Promise<Contact | undefined>;
   /** Name of a buyer; `''`: the buyer has none. @throws UnavailableError */
   readonly senderName: (buyerId: string) => Promise<string>;
-  /** The phone number of an id; `undefined`: it was erased. @throws UnavailableError */
-  readonly numberOf: (phoneId: string) => Promise<string | undefined>;
   /** The purchase's message; empty where there is none. @throws UnavailableError */
   readonly openText: (sealed: GiftsPurchased['data']['message']) => Promise<string>;
   readonly launchUrl: (giftId: string) => string;
@@ -53,6 +52,7 @@ interface Attempt {
   /** Number of the attempt, from 1. */
   readonly number: number;
   readonly occasion: Occasion;
+  readonly gift: IssuedGift;
   /** Why the receiver must no longer be notified. A message sent before is still recorded. */
   readonly stopped: string | undefined;
 }
@@ -77,6 +77,7 @@ export async function notify(deps: NotifyDeps, giftId: string, last: Cause, memo
     transactionId: gift.issued.transaction_id,
     number,
     occasion,
+    gift,
     stopped: whyNotNotified(gift, occasion, new Date(deps.now()).toISOString()),
   };
   const latest = ofNotification.at(-1);
@@ -128,13 +129,8 @@ function launchUrlOf({ launchUrl }: NotifyDeps, { giftId, number }: Attempt): st
   return number === 1 ? launchUrl(giftId) : `${launchUrl(giftId)}?n=${number}`;
 }
 
-async function addressIn({ contact, numberOf }: NotifyDeps, { occasion }: Attempt): Promise<Address | undefined> {
-  const { user_id, phone_id } = occasion.receiver;
-  return addressOf(
-    occasion.receiver,
-    user_id === undefined ? undefined : await contact(user_id),
-    phone_id === undefined ? undefined : await numberOf(phone_id),
-  );
+async function addressIn(deps: NotifyDeps, { occasion, gift }: Attempt): Promise<Address | undefined> {
+  return (await reachOf(deps, occasion.receiver, gift)).address;
 }
 
 /** Looks the attempt up, unless this process knows that nothing was sent. @throws as `notify` */

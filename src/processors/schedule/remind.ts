@@ -8,7 +8,7 @@ import { remind } from '../../domain/gift/reminders.js';
 import type { IssuedGift } from '../../domain/gift/state.js';
 import { dayWithin, type Hours, zonesOf } from '../../domain/receiverZone.js';
 import { daysAfter } from '../../lib/days.js';
-import { addressOf } from '../notification/address.js';
+import { reachOf } from '../notification/address.js';
 import type { NotifyDeps } from '../notification/notifyStep.js';
 import type { GiftChangeDeps } from '../purchase/giftChanges.js';
 import { changeDueGifts } from './changeDueGifts.js';
@@ -65,19 +65,16 @@ async function remindHolders(deps: ReminderDeps, gifts: Due, now: string): Promi
 
 /** Reminder that is due for a gift; `waits` where the holder's day or hour has still to come. */
 async function decideReminder(
-  { days, hours, contact, numberOf }: ReminderDeps,
+  { days, hours, ...deps }: ReminderDeps,
   gift: IssuedGift,
   now: string,
 ): Promise<ReminderDue[] | 'waits'> {
-  const to = presentReceiver(gift);
   // The holder is looked up only where a reminder may be due in some time zone.
   const mayBe = [-1, 0, 1].some((ahead) => remind(gift, { days, today: daysAfter(now, ahead), until: now }).length > 0);
   if (!mayBe) return [];
-  const number = to.phone_id === undefined ? undefined : await numberOf(to.phone_id);
-  const user = to.user_id === undefined ? undefined : await contact(to.user_id);
-  if (addressOf(to, user, number) === undefined) return [];
-  const zones = zonesOf({ phone_number: user?.phone_number ?? number ?? null, locale: user?.locale ?? null });
-  const local = dayWithin(zones, hours, now);
+  const { address, number, locale } = await reachOf(deps, presentReceiver(gift), gift);
+  if (address === undefined) return [];
+  const local = dayWithin(zonesOf({ phone_number: number, locale }), hours, now);
   const due = local === undefined ? [] : remind(gift, { days, today: local.day, until: local.until });
   return due.length > 0 ? due : 'waits';
 }

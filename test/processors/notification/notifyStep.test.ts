@@ -388,6 +388,44 @@ test('knows by the failure whether a message was handed over', async ({ log }) =
   ]);
 });
 
+/** Ann had the number when the gift was sent to it; `later` is what happened to the number since. */
+async function issueToNumber(log: TestLog, ...later: readonly (readonly [type: string, user_id: string])[]) {
+  await log.append('phone-phone1', 'PhoneTaken', { user_id: 'ann' }, '2026-01-01T00:00:00.000Z');
+  const gift = { transaction_id: 't', index: 0, receiver: { phone_id: 'phone1' }, expires_on: '2999-12-31' };
+  const issued = eventOf('GiftIssued', { ...gift, purchased_at: '2026-01-02T00:00:00.000Z' });
+  await log.events.append(giftStream(GIFT), [{ ...issued, id: ISSUE }], 'none');
+  for (const [type, user_id] of later) await log.append('phone-phone1', type, { user_id }, '2026-01-03T00:00:00.000Z');
+}
+
+const MOVED = ['PhoneGivenUp', 'ann'] as const;
+const TAKEN = ['PhoneTaken', 'bob'] as const;
+const annHas = (number: string | null, ...devices: readonly string[]): Given => ({
+  contact: async (id) =>
+    id === 'ann' ? { name: 'Ann', phone_number: number, device_tokens: devices, locale: 'cy' } : undefined,
+});
+
+for (const [where, later, found, to] of [
+  ['at the number while it is theirs', [], annHas('+447700900077'), ['sms', [NUMBER]]],
+  ['elsewhere once another user has it', [MOVED, TAKEN], annHas('+447700900077'), ['sms', ['+447700900077']]],
+  ['elsewhere once they gave it up', [MOVED], annHas(null, 'd1'), ['push', ['d1']]],
+  ['at the number that they gave up, without another address', [MOVED], annHas(null), ['sms', [NUMBER]]],
+] as const)
+  test(`notifies the owner of a gift to a number ${where}`, async ({ log }) => {
+    await issueToNumber(log, ...later);
+    const { requested } = await attempt(log, found);
+    assert.equal(
+      requested.map(([subject, { channel, to: addresses }]) => [subject, channel, addresses]),
+      [[SUBJECTS.send, ...to]],
+    );
+  });
+
+test('tells no later holder of a number of a gift whose owner can not be reached', async ({ log }) => {
+  await issueToNumber(log, MOVED, TAKEN);
+  assert.equal((await attempt(log, annHas(null))).requested, []);
+  const failed = (await log.events.read(notificationStream(GIFT))).at(-1);
+  assert.equal([failed?.type, failed?.data], ['NotificationFailed', { cause: 'no address', ...REQUESTED }]);
+});
+
 test('sends a push again only as a push, unless it was certainly not sent', async ({ log }) => {
   await issue(log, undefined, { user_id: 'bea' });
   await log.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel: 'push' });

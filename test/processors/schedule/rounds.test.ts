@@ -294,6 +294,23 @@ test('reminds in the hours of each day where the receiver is, by number, else by
   ]);
 });
 
+test('reminds the owner of a gift whose number is another user’s by now, in the hours of their own day', async ({
+  log,
+}) => {
+  await log.append('phone-moved', 'PhoneTaken', { user_id: 'tokyo' }, '2097-01-01T00:00:00.000Z');
+  const { due, giftIds } = await bought(log, { phone_id: 'moved' });
+  await log.append('phone-moved', 'PhoneGivenUp', { user_id: 'tokyo' }, '2098-02-01T00:00:00.000Z');
+  await log.append('phone-moved', 'PhoneTaken', { user_id: 'london' }, '2098-02-02T00:00:00.000Z');
+  const one = rounds(log, { pages: [[due]] });
+  await one.reminders('2098-12-02T00:00:00.000Z', going);
+  assert.equal(
+    await log.types(giftStream(giftIds[0] ?? '')),
+    ['GiftIssued', 'ReminderDue'],
+    'nine in the morning in Tokyo',
+  );
+  assert.equal(one.lookedUp, ['tokyo']);
+});
+
 test('reminds on the day itself where it ends later than that of UTC', async ({ log }) => {
   const { due } = await bought(log, { user_id: 'lima' });
   const one = rounds(log, { pages: [[due]], days: [0] });
