@@ -12,12 +12,11 @@ export const BUNDLED = join('dist', 'service');
 
 /** As in `STARTED`. */
 export const THREADS = [
-  'adapters/embedded/checkpointWorker',
+  'adapters/embedded/backgroundWorker',
   'adapters/embedded/eventStore/eventStoreWorker',
   'adapters/embedded/keyStore/keyStoreWorker',
   'adapters/embedded/readStore/readStoreWorker',
   'adapters/embedded/readStore/readStoreLookupWorker',
-  'adapters/embedded/readStore/scratchWorker',
   'ops/evidence/tree/leafWorker',
   'service/projector/projectorThread',
 ];

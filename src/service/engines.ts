@@ -1,5 +1,7 @@
 /** Opens the engines of the settings. Clients of servers are large, and loaded only if their server is set. */
 import { join } from 'node:path';
+import { type Background, openBackground } from '../adapters/embedded/background.js';
+import type { EmbeddedStoreOptions } from '../adapters/embedded/options.js';
 import type { Logger } from 'pino';
 import { openEmbeddedBus } from '../adapters/embedded/bus/bus.js';
 import type { CommitLink } from '../adapters/embedded/eventStore/commitLink.js';
@@ -31,10 +33,8 @@ export interface GivenEngines extends Engines, Pick<MaintenanceOptions, 'openScr
   readonly keys: KeyStore;
 }
 
-/** Whether an embedded engine stays open for long: see `EmbeddedStoreOptions.longLived`. */
-interface Lifetime {
-  readonly longLived?: boolean;
-}
+/** For how long an embedded engine stays open, and which thread moves its WAL. */
+type Lifetime = Pick<EmbeddedStoreOptions, 'longLived' | 'background'>;
 
 type LogSettings = Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'> &
   Lifetime & { readonly link?: CommitLink | undefined };
@@ -70,10 +70,10 @@ export function refuseForeignFiles(
 
 /** Opens only the event log, with events as stored, for copies and backups. @throws as `openEngines` */
 export async function openStoredEvents(
-  { dataDir, eventStoreUrl, longLived = false, link }: LogSettings,
+  { dataDir, eventStoreUrl, longLived = false, link, background }: LogSettings,
   logger?: Logger,
 ): Promise<EventStore> {
-  if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir, longLived, link });
+  if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir, longLived, link, background });
   const { EventStoreDbError, openEventStoreDb, tlsErrorAt } = await import('../adapters/eventstoredb/eventStore.js');
   try {
     return await openEventStoreDb({ url: eventStoreUrl, logger });
@@ -100,13 +100,18 @@ export async function openStoredEvents(
  * fit the log
  */
 export async function openReadStore(
-  { dataDir: dir, mongodbUrl: url, longLived = false }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'> & Lifetime,
+  {
+    dataDir: dir,
+    mongodbUrl: url,
+    longLived = false,
+    background,
+  }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'> & Lifetime,
   events: Pick<EventStore, 'logId' | 'read'>,
   logger?: Logger,
 ): Promise<ReadStore> {
   const store =
     url === undefined
-      ? await openEmbeddedReadStore({ dir, logger, longLived })
+      ? await openEmbeddedReadStore({ dir, logger, longLived, background })
       : await (await import('../adapters/mongodb/readStore.js')).openMongoReadStore({ url, logger });
   return refuseForeignTo(events, store, { dir, url });
 }
@@ -147,6 +152,12 @@ async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'r
     : `has seen the event ${lost.id} of the log ${events.logId}, which does not hold it: the log was put back to an earlier time`;
 }
 
+/** Engines, and what else is opened with them. */
+interface OpenedEngines extends Engines, Pick<Log, 'subjects' | 'keys' | 'stored'> {
+  /** Thread of the embedded engines, for work that no request waits for; absent where all engines are elsewhere. */
+  readonly background?: Background | undefined;
+}
+
 /**
  * Opens all engines and adds them to `open`, which closes them.
  * @param link the way to the process that commits to the embedded log for several
@@ -158,21 +169,31 @@ export async function openEngines(
   logger: Logger,
   open: Resources,
   { link, given }: { readonly link?: CommitLink | undefined; readonly given?: GivenEngines | undefined } = {},
-): Promise<Engines & Pick<Log, 'subjects' | 'keys' | 'stored'>> {
+): Promise<OpenedEngines> {
   if (given !== undefined) return openGiven(given, config, open);
   const { dataDir: dir, natsUrl } = config;
   refuseForeignFiles(config);
   makeDataDir(dir);
-  const log = await openLog({ ...config, longLived: true, link }, logger);
+  const background =
+    config.eventStoreUrl === undefined || config.mongodbUrl === undefined
+      ? open.add(
+          openBackground({
+            onDeath: (err) => logger.warn({ err }, 'the thread that moves WAL pages and writes copies ended'),
+            atOnce: true,
+          }),
+        )
+      : undefined;
+  const lifetime = { longLived: true, background };
+  const log = await openLog({ ...config, ...lifetime, link }, logger);
   const events = open.add(log.events);
-  const store = open.add(await openReadStore({ ...config, longLived: true }, events, logger));
+  const store = open.add(await openReadStore({ ...config, ...lifetime }, events, logger));
   const onError = (err: unknown): void => logger.warn({ err }, 'the bus met an error');
   const bus = open.add(
     natsUrl === undefined
       ? await openEmbeddedBus({ dir, onError })
       : await (await import('../adapters/nats/bus.js')).openNatsBus({ url: natsUrl, logId: events.logId, onError }),
   );
-  return { events, store, bus, subjects: log.subjects, keys: log.keys, stored: log.stored };
+  return { events, store, bus, subjects: log.subjects, keys: log.keys, stored: log.stored, background };
 }
 
 async function openGiven(

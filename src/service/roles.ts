@@ -143,21 +143,23 @@ async function startProjectorRole(
   { through, projections, member, engines: given }: RolesOptions,
   open: Resources,
 ): Promise<RunningProjector> {
-  const { config, keys, holder, logger, followers, version } = shared;
+  const { config, keys, holder, logger, followers, version, background } = shared;
   const { roles, dataDir, eventStoreUrl, mongodbUrl, keysUrl, masterKeys, sandbox } = config;
   const tree = treeSettings(config, keys);
   const replaced = [eventStoreUrl, mongodbUrl, through, projections, given];
   if (roles.has('api') && replaced.every((one) => one === undefined)) {
     const processNumber = member?.number;
     const thread = { dataDir, keysUrl, masterKeys, tree, sandbox, holder, version, processNumber, logger, followers };
-    return open.add(projectOnThread(thread));
+    return open.add(projectOnThread({ ...thread, background }));
   }
   const { events, store } = shared.engines;
   const folded = { dataDir, events, store, stored: shared.stored, projections: shared.projections };
   // Only where requests of this process can hurry the projector, which requests of other processes can't.
   const gather = roles.has('api') ? { gatherMs: GATHER_MS, polledByFronts: true } : {};
   const { openScratch } = given ?? {};
-  return open.add(await projectInProcess({ ...folded, ...gather, tree, logger, holder, followers, openScratch }));
+  return open.add(
+    await projectInProcess({ ...folded, ...gather, tree, logger, holder, followers, openScratch, background }),
+  );
 }
 
 interface ApiNeeds {

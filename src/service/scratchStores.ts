@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type FileLock, openFileLock } from '../adapters/embedded/fileLock.js';
 import { READ_STORE_FILE } from '../adapters/embedded/readStore/file.js';
 import { openEmbeddedReadStore } from '../adapters/embedded/readStore/readStore.js';
-import type { ScratchWriter } from '../adapters/embedded/readStore/scratchWriter.js';
+import type { Background } from '../adapters/embedded/background.js';
 import { unavailableOf } from '../adapters/embedded/sqlite.js';
 import { EngineError } from '../lib/engineError.js';
 import { resources } from '../lib/async/resources.js';
@@ -28,10 +28,10 @@ type Scratch = Awaited<ReturnType<MaintenanceOptions['openScratch']>>;
 
 /**
  * Opens an empty store in a new folder of the data folder, and removes folders of killed processes. `close` deletes it.
- * @param scratchWriter writer whose thread is loaded already, for long-running processes
+ * @param background thread that is loaded already, for long-running processes
  * @throws UnavailableError on a full disk; EngineError if the folder or file can't be made
  */
-export async function openScratch(dataDir: string, scratchWriter?: ScratchWriter): Promise<Scratch> {
+export async function openScratch(dataDir: string, background?: Background): Promise<Scratch> {
   makeDataDir(dataDir);
   for (const name of readdirSync(dataDir)) if (name.startsWith(PREFIX)) removeIfLeft(join(dataDir, name));
   const dir = makeFolder(dataDir);
@@ -39,7 +39,7 @@ export async function openScratch(dataDir: string, scratchWriter?: ScratchWriter
   open.add(dir, async () => rmSync(dir, { recursive: true, force: true }));
   try {
     open.add(claimedLock(join(dir, LOCK)));
-    const store = open.add(await openEmbeddedReadStore({ dir, scratchWriter }));
+    const store = open.add(await openEmbeddedReadStore({ dir, scratchWriter: background }));
     return { store, close: () => open.close() };
   } catch (error) {
     // Errors of closing are ignored, so that the first error is thrown.

@@ -1,5 +1,6 @@
 /** What the roles of a process share: engines with their keys, read models, health and metrics. */
 import { hostname } from 'node:os';
+import type { Background } from '../adapters/embedded/background.js';
 import type { Logger } from 'pino';
 import { type Shortcodes, shortcodesUnder } from '../domain/giftIds.js';
 import { type KeyedHash, keyedHash } from '../domain/keyedHash.js';
@@ -68,6 +69,7 @@ interface Opened {
   readonly keyStore: KeyStore;
   readonly keys: Keys;
   readonly hash: KeyedHash;
+  readonly background?: Background | undefined;
 }
 
 export interface Shared extends Omit<Opened, 'unmeasured'> {
@@ -151,7 +153,7 @@ async function openWithKeys(
   open: Resources,
 ): Promise<Opened> {
   const replaced = { link: member?.commits, given };
-  const { subjects, keys: keyStore, stored, ...found } = await openEngines(config, logger, open, replaced);
+  const { subjects, keys: keyStore, stored, background, ...found } = await openEngines(config, logger, open, replaced);
   const { events, store } = found;
   // The sandbox's clock is set before anything is appended.
   if (config.sandbox) await openSharedClock(store.records, events);
@@ -170,6 +172,7 @@ async function openWithKeys(
     keyStore,
     keys,
     hash,
+    background,
   };
 }
 

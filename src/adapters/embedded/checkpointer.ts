@@ -1,39 +1,42 @@
-/** Moves WAL pages on a worker thread: moving thousands takes tens of milliseconds, which writes would wait for. */
-import { Worker } from 'node:worker_threads';
+/** Has WAL pages moved by another thread: moving thousands takes tens of milliseconds, which writes would wait for. */
 import type { Database } from 'better-sqlite3';
+import { openBackground } from './background.js';
 import { moveNow } from './checkpoint.js';
 import { type ThreadData, threadClient } from './thread.js';
 
 export interface Checkpointer {
   /** Does nothing while a move runs. Never throws. */
   move(): void;
-  /** Ends the thread after its current work; the connection must stay open until then. */
+  /** Ends after the current move; the connection must stay open until then. */
   close(): Promise<void>;
 }
 
 /**
  * SQLite restarts the WAL only when nothing was added after the moved pages. Under load only the writer's own thread
- * can ensure that, so the writing connection `database` moves the rest between its transactions. A thread that dies is
- * a warning on standard error, and the next `move` starts another.
+ * can ensure that, so the writing connection `database` moves the rest between its transactions. Where the thread of
+ * `data.checkpoints` has died, or there is none, the next `move` starts one. A death is a warning on standard error.
  */
-export function checkpointer(
-  database: Database,
-  data: ThreadData,
-  script = new URL('./checkpointWorker.js', import.meta.url),
-): Checkpointer {
+export function checkpointer(database: Database, data: ThreadData, script?: URL): Checkpointer {
+  const { file, checkpoints: given } = data;
   let moving = false;
+  let shared = given;
+  const warn = (error: Error): void => process.emitWarning(error);
+  const own = openBackground({ onDeath: warn, atOnce: false, ...(script === undefined ? {} : { script }) });
   const thread = threadClient<'move', 'moved'>({
-    spawn: () => new Worker(script, { name: 'WAL', workerData: data }),
-    atOnce: data.longLived && 'soon',
-    ended: () => `the thread that moves the WAL of ${data.file} ended`,
+    spawn() {
+      const port = shared ?? own.checkpointsOf({ file });
+      shared = undefined;
+      return port;
+    },
+    atOnce: given !== undefined,
+    ended: () => `the thread that moves the WAL of ${file} ended`,
     onAnswer() {
       moving = false;
       moveNow(database);
     },
     // No write fails: SQLite moves a long WAL at the writer's next commit.
-    onEnd({ cause }) {
+    onEnd() {
       moving = false;
-      if (cause instanceof Error) process.emitWarning(cause);
     },
   });
 
@@ -43,6 +46,9 @@ export function checkpointer(
       moving = true;
       thread.send('move');
     },
-    close: thread.close,
+    async close() {
+      await thread.close();
+      await own.close();
+    },
   };
 }

@@ -9,10 +9,24 @@ export interface ThreadData {
   readonly longLived: boolean;
   /** Whether another writer of this process watches the file while nothing is written. */
   readonly openElsewhere: boolean;
+  /** The way to the thread that moves the pages of the file's WAL; `undefined`: the writer starts one. */
+  readonly checkpoints?: MessagePort | undefined;
 }
 
 export function threadData(file: string, { longLived = false, openElsewhere = false } = {}): ThreadData {
   return { file, opened: openedFiles(file), longLived, openElsewhere };
+}
+
+/** Starts the thread that writes a file. `background` moves the pages of the file's WAL. */
+export function writerThread(
+  script: URL,
+  name: string,
+  data: ThreadData,
+  background: { checkpointsOf(data: ThreadData): MessagePort } | undefined,
+): Worker {
+  const checkpoints = background?.checkpointsOf(data);
+  const workerData: ThreadData = { ...data, checkpoints };
+  return new Worker(script, { name, workerData, transferList: checkpoints === undefined ? [] : [checkpoints] });
 }
 
 const READY = 'ready';

@@ -1,7 +1,7 @@
 /**
  * The role `projector`: it updates the read models, carries out their maintenance, and maintains the tree over the log.
  */
-import { openScratchWriter, type ScratchWriter } from '../../adapters/embedded/readStore/scratchWriter.js';
+import { type Background, openBackground } from '../../adapters/embedded/background.js';
 import { resources } from '../../lib/async/resources.js';
 import { openTileFolder } from '../../ops/evidence/index.js';
 import { refuseAlteredLog } from '../../ops/readmodels/refuseAlteredLog.js';
@@ -23,17 +23,17 @@ export interface RunningProjector {
 /**
  * What orders of maintenance need besides the engines.
  * @param stored the log with events as stored: neither decrypted nor upcast
- * @param scratchWriter writer whose thread is loaded already, for long-running processes
+ * @param background thread that is loaded already, for long-running processes
  */
 export function maintenanceTools(
   stored: EventStore,
   { dir, keys }: Pick<TreeSettings, 'dir' | 'keys'>,
   dataDir: string,
-  scratchWriter?: ScratchWriter,
+  background?: Background,
 ): Pick<MaintenanceOptions, 'checkLog' | 'openScratch'> {
   return {
     checkLog: async (options) => refuseAlteredLog({ stored, folder: openTileFolder(dir, stored.logId), keys }, options),
-    openScratch: async () => openScratch(dataDir, scratchWriter),
+    openScratch: async () => openScratch(dataDir, background),
   };
 }
 
@@ -43,6 +43,7 @@ export async function projectInProcess({
   tree,
   dataDir,
   openScratch,
+  background: given,
   ...options
 }: Omit<Parameters<typeof startProjector>[0], 'leaseMs' | 'retireMs'> & {
   readonly followers: Pick<Followers, 'start'>;
@@ -52,23 +53,27 @@ export async function projectInProcess({
   /** Settings of the tree over the log. */
   readonly tree: TreeSettings;
   readonly dataDir: string;
-  /** Default: a store in the data folder, written by a thread of its own. */
+  /** Thread that writes copies of verifications; by default one of its own. */
+  readonly background?: Background | undefined;
+  /** Default: a store in the data folder, written by `background`. */
   readonly openScratch?: MaintenanceOptions['openScratch'] | undefined;
 }): Promise<RunningProjector> {
   const { logger } = options;
   const open = resources();
   open.add(await startProjector(options));
-  const scratchWriter =
-    openScratch === undefined
-      ? open.add(
-          openScratchWriter((err) => logger.warn({ err }, 'the thread that writes copies for verifications ended')),
-        )
-      : undefined;
-  const tools = maintenanceTools(stored, tree, dataDir, scratchWriter);
+  const background =
+    given ??
+    open.add(
+      openBackground({
+        onDeath: (err) => logger.warn({ err }, 'the thread that writes copies for verifications ended'),
+        atOnce: openScratch === undefined,
+      }),
+    );
+  const tools = maintenanceTools(stored, tree, dataDir, background);
   const maintenance = open.add(
     startMaintenance({ ...options, ...tools, ...(openScratch === undefined ? {} : { openScratch }) }),
   );
   open.add(startTree(tree, { ...options, stored, records: options.store.records }));
-  await scratchWriter?.loaded;
+  await background.loaded;
   return { poll: maintenance.poll, close: async () => open.close() };
 }

@@ -4,6 +4,7 @@
  */
 import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
+import { openBackground } from '../../adapters/embedded/background.js';
 import { openEmbeddedEventStore } from '../../adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../../adapters/embedded/readStore/readStore.js';
 import { ADDRESS_WAIT_MS } from '../../lib/addressWait.js';
@@ -37,7 +38,14 @@ const HEALTH_MS = 500;
 const open = resources();
 const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry);
-const { events, stored, keys } = readable(await openEmbeddedEventStore({ dir, openElsewhere: true }), {
+const background = open.add(
+  openBackground({
+    onDeath: (err) => logger.warn({ err }, 'projector: the thread that moves WAL pages and writes copies ended'),
+    shared: data.background,
+    atOnce: true,
+  }),
+);
+const { events, stored, keys } = readable(await openEmbeddedEventStore({ dir, openElsewhere: true, background }), {
   dataDir: dir,
   openElsewhere: true,
   ...(keysUrl === undefined ? {} : { keysUrl }),
@@ -46,7 +54,7 @@ const { events, stored, keys } = readable(await openEmbeddedEventStore({ dir, op
 open.add(events);
 // The key store's modules are loaded now: the program's files may be replaced while it runs.
 await keys.ping().catch((error: unknown) => logger.warn({ err: error }, 'projector: the key store is not well'));
-const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true }));
+const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true, background }));
 // Requests have priority. The store's own threads have started already and keep theirs: other writers wait for their
 // lock.
 lowerPriority();
@@ -67,6 +75,7 @@ const projector = open.add(
     holder,
     followers: parts,
     polledByFronts: true,
+    background,
   }),
 );
 // The first post of health signals that everything is loaded.

@@ -2,8 +2,9 @@
  * Runs the projector on a worker thread: with embedded engines it would share a processor with requests. The thread has
  * its own connections to the data folder, as another process would, and is woken at once for a waiting reader.
  */
-import { Worker } from 'node:worker_threads';
+import { type MessagePort, Worker } from 'node:worker_threads';
 import { symbols, type DestinationStream, type Logger } from 'pino';
+import type { Background } from '../../adapters/embedded/background.js';
 import { after, endTimer, type Timer } from '../../lib/world.js';
 import type { FollowerHealth, FollowerRun, Followers, RestartOptions } from '../../runtime/supervision/followers.js';
 import type { TreeSettings } from '../tree.js';
@@ -25,17 +26,20 @@ export interface ProjectorThreadData {
   readonly version: string;
   /** Number that log lines name: see `LoggerSettings.processNumber`. */
   readonly processNumber?: number | undefined;
+  /** The way to the process's thread for work that no request waits for (`openBackground`). */
+  readonly background?: MessagePort | undefined;
 }
 
 /** `poll`: look for requests of maintenance at once. */
 export type ToProjectorThread = 'poll' | 'close';
 export type FromProjectorThread = string | readonly FollowerHealth[];
 
-export interface ThreadProjectorOptions extends Omit<ProjectorThreadData, 'level'> {
+export interface ThreadProjectorOptions extends Omit<ProjectorThreadData, 'level' | 'background'> {
   /** The process's logger, which also gets the thread's log lines. */
   readonly logger: Logger;
   /** The process's followers: the thread is one, and reports its own. */
   readonly followers: Followers;
+  readonly background?: Pick<Background, 'share'> | undefined;
   readonly script?: URL;
   /**
    * The first and the longest pause before a dead thread is replaced (`followers.ts`), in milliseconds. Default 0.1 to
@@ -63,13 +67,13 @@ const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds', 'tree'].map((
 export function projectOnThread({
   logger,
   followers,
+  background,
   script = new URL('./projectorThread.js', import.meta.url),
   restartMs = RESTART_MS,
   endMs = END_MS,
   ...data
 }: ThreadProjectorOptions): Required<RunningProjector> {
   const lines = (logger as Logger & { readonly [symbols.streamSym]: DestinationStream })[symbols.streamSym];
-  const workerData: ProjectorThreadData = { ...data, level: logger.level };
   let lastHealth: readonly FollowerHealth[] = PARTS;
   followers.include(() => lastHealth);
 
@@ -81,7 +85,10 @@ export function projectOnThread({
   });
 
   async function runThread({ signal, well }: FollowerRun): Promise<void> {
-    const thread = new Worker(script, { name: 'projector', workerData });
+    const port = background?.share();
+    const workerData: ProjectorThreadData = { ...data, level: logger.level, background: port };
+    const transferList = port === undefined ? [] : [port];
+    const thread = new Worker(script, { name: 'projector', workerData, transferList });
     let cause: unknown;
     let late: Timer | undefined;
     let brokenOff = false;

@@ -57,6 +57,7 @@ export async function openEmbeddedEventStore({
   openElsewhere = false,
   longLived = false,
   link,
+  background,
 }: EmbeddedStoreOptions & Pick<EventWriterOptions, 'link'>): Promise<EventStore> {
   const file = eventLogFile(resolve(dir));
   // The check would read the headers of files that another thread has open.
@@ -69,7 +70,7 @@ export async function openEmbeddedEventStore({
   const sealed = sealMark(database);
   const logTail = watchLogTail(() => reader.end(), { wal: `${file}-wal` });
   const recentAppends = openRecentAppends();
-  const writer = openEventWriter({ data, link, onStored: recentAppends.add, onGrown: logTail.grew });
+  const writer = openEventWriter({ data, link, background, onStored: recentAppends.add, onGrown: logTail.grew });
   const signals = openSignals(dir, ({ kind }) => {
     if (kind === 'wanted') logTail.poll();
   });

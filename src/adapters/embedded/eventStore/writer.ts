@@ -2,7 +2,6 @@
  * Sends the appends of a tick to the writing thread in one message, or two where there are many; or to the process that
  * commits for this one.
  */
-import { Worker } from 'node:worker_threads';
 import {
   type Appended,
   type ExpectedRevision,
@@ -17,7 +16,8 @@ import { tickBatcher } from '../../../lib/async/tickBatcher.js';
 import { inFlight } from '../../../lib/inFlight.js';
 import { AlteredEventError, UnavailableError } from '../../../ports/unavailable.js';
 import { errorOfFault } from '../sqlite.js';
-import { type ThreadData, threadClient } from '../thread.js';
+import type { Background } from '../background.js';
+import { type ThreadData, threadClient, writerThread } from '../thread.js';
 import { type AppendOutcome, type AppendRequest, GROUP, OCCUPIED, sizeOf } from './commit.js';
 import type { CommitLink } from './commitLink.js';
 import { positionOf } from './log.js';
@@ -39,6 +39,7 @@ export interface EventWriterOptions {
   readonly onGrown: (position: number) => void;
   /** The way to the process that commits for several; absent: this one commits. */
   readonly link?: CommitLink | undefined;
+  readonly background?: Background | undefined;
   readonly script?: URL;
 }
 
@@ -66,13 +67,14 @@ export function openEventWriter({
   onStored,
   onGrown,
   link,
+  background,
   script = new URL('./eventStoreWorker.js', import.meta.url),
 }: EventWriterOptions): EventWriter {
   const { file } = data;
   const pending = inFlight<Pending>();
   let waitingSize = 0;
   const thread = threadClient<readonly AppendRequest[], readonly AppendOutcome[]>({
-    spawn: () => new Worker(script, { name: 'event writer', workerData: data }),
+    spawn: () => writerThread(script, 'event writer', data, background),
     atOnce: data.longLived,
     ended: (cause) => `the writer of ${file} ended (${cause?.message ?? 'without an error'})`,
     onAnswer: answer,

@@ -1,15 +1,7 @@
 /** Messages between the store's threads, all plain data. */
-import type { MessagePort } from 'node:worker_threads';
 import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
-import type { ThreadData } from '../thread.js';
 import type { NumberedRequest } from '../writerClient.js';
 import type { Layout } from './layout.js';
-
-/** A store to write for the other side of `port`. */
-export interface ScratchRequest {
-  readonly data: ThreadData;
-  readonly port: MessagePort;
-}
 
 export interface EncodedDocuments {
   readonly layout: Layout;

@@ -12,10 +12,11 @@ import type { Position } from '../../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { refuseIfAltered } from '../openedFiles.js';
+import type { Background } from '../background.js';
 import type { EmbeddedStoreOptions } from '../options.js';
 import { openSignals } from '../signals.js';
 import { errorOfFault, readFailure } from '../sqlite.js';
-import { threadData } from '../thread.js';
+import { threadData, writerThread } from '../thread.js';
 import { openWriterClient, type WriterClient } from '../writerClient.js';
 import type { WriterRequest } from './messages.js';
 import { openReader, READ_STORE_FILE } from './file.js';
@@ -25,7 +26,6 @@ import { createMemory, type Memory } from './memory.js';
 import { createBatchEncoder, encodeCorrections } from './batchEncoder.js';
 import { createReader } from './reader.js';
 import { openRecords } from './records.js';
-import type { ScratchWriter } from './scratchWriter.js';
 import type { Scrubbing } from './scrub.js';
 import { readSnapshot } from './snapshot.js';
 import { storedTexts } from './storedTexts.js';
@@ -35,7 +35,7 @@ import { createCheckpointWaiters } from './checkpointWaiters.js';
 interface EmbeddedReadStoreOptions extends EmbeddedStoreOptions {
   readonly logger?: Logger | undefined;
   /** Thread that writes this store in place of its own writer; look-ups then have no thread either. */
-  readonly scratchWriter?: Pick<ScratchWriter, 'writerOf'> | undefined;
+  readonly scratchWriter?: Pick<Background, 'writerOf'> | undefined;
 }
 
 /** Milliseconds between two attempts of an operation that others delay. */
@@ -52,6 +52,7 @@ const EMPTY_WAL_MS = 10_000;
 export async function openEmbeddedReadStore({
   dir,
   logger,
+  background,
   scratchWriter,
   openElsewhere = false,
   longLived = false,
@@ -61,11 +62,11 @@ export async function openEmbeddedReadStore({
   const data = threadData(file, { longLived, openElsewhere });
   const reads = openReads(database, file);
   const { read, readNow, readSlowly } = reads;
-  const thread = (name: string, script: string): Worker =>
-    new Worker(new URL(script, import.meta.url), { name, workerData: data });
   const writer = openWriterClient<WriterRequest>({
     store: 'read store',
-    start: () => scratchWriter?.writerOf(data) ?? thread('read writer', 'readStoreWorker.js'),
+    start: () =>
+      scratchWriter?.writerOf(data) ??
+      writerThread(new URL('readStoreWorker.js', import.meta.url), 'read writer', data, background),
     atOnce: true,
     errorOf: (fault) => errorOfFault(fault, file),
     // Reads after an answer must find the data that it reports as written.
@@ -78,7 +79,7 @@ export async function openEmbeddedReadStore({
     memory: reads.memory,
     start:
       scratchWriter === undefined && availableParallelism() > 1
-        ? () => thread('look-ups', 'readStoreLookupWorker.js')
+        ? () => new Worker(new URL('readStoreLookupWorker.js', import.meta.url), { name: 'look-ups', workerData: data })
         : undefined,
     // A projector on another thread looks up few documents at a time.
     longLived: longLived && !openElsewhere,

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
-import { openScratchWriter, type ScratchWriter } from '../../../../src/adapters/embedded/readStore/scratchWriter.js';
-import { threadData } from '../../../../src/adapters/embedded/thread.js';
-import type { ReadStore } from '../../../../src/ports/readStore.js';
-import { UnavailableError } from '../../../../src/ports/unavailable.js';
-import { failureOf } from '../../../support/engines/eventStoreEvents.js';
+import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
+import { type Background, openBackground } from '../../../src/adapters/embedded/background.js';
+import { threadData } from '../../../src/adapters/embedded/thread.js';
+import type { ReadStore } from '../../../src/ports/readStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { failureOf } from '../../support/engines/eventStoreEvents.js';
 
 interface Context {
   dir: string;
-  writer: ScratchWriter;
+  writer: Background;
   opened: (name: string) => Promise<ReadStore>;
 }
 
@@ -20,7 +20,7 @@ const test = suite<Context>('the thread of scratch stores');
 
 test.before.each((context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'gift-scratch-'));
-  context.writer = openScratchWriter(() => undefined);
+  context.writer = openBackground({ onDeath: () => undefined, atOnce: true });
   context.opened = async (name) => {
     const dir = join(context.dir, name);
     mkdirSync(dir);
