@@ -143,14 +143,14 @@ async function startProjectorRole(
   { through, projections, member, engines: given }: RolesOptions,
   open: Resources,
 ): Promise<RunningProjector> {
-  const { config, keys, holder, logger, followers, version, background } = shared;
+  const { config, keys, holder, logger, followers, version, background, commits } = shared;
   const { roles, dataDir, eventStoreUrl, mongodbUrl, keysUrl, masterKeys, sandbox } = config;
   const tree = treeSettings(config, keys);
   const replaced = [eventStoreUrl, mongodbUrl, through, projections, given];
   if (roles.has('api') && replaced.every((one) => one === undefined)) {
     const processNumber = member?.number;
     const thread = { dataDir, keysUrl, masterKeys, tree, sandbox, holder, version, processNumber, logger, followers };
-    return open.add(projectOnThread({ ...thread, background }));
+    return open.add(projectOnThread({ ...thread, background, commits }));
   }
   const { events, store } = shared.engines;
   const folded = { dataDir, events, store, stored: shared.stored, projections: shared.projections };

@@ -1,6 +1,7 @@
 /** What the roles of a process share: engines with their keys, read models, health and metrics. */
 import { hostname } from 'node:os';
 import type { Background } from '../adapters/embedded/background.js';
+import { type SharedCommits, shareCommits } from '../adapters/embedded/eventStore/commitLink.js';
 import type { Logger } from 'pino';
 import { type Shortcodes, shortcodesUnder } from '../domain/giftIds.js';
 import { type KeyedHash, keyedHash } from '../domain/keyedHash.js';
@@ -70,6 +71,8 @@ interface Opened {
   readonly keys: Keys;
   readonly hash: KeyedHash;
   readonly background?: Background | undefined;
+  /** Commits to an embedded log for threads of this process. */
+  readonly commits: Pick<SharedCommits, 'commit'>;
 }
 
 export interface Shared extends Omit<Opened, 'unmeasured'> {
@@ -152,7 +155,8 @@ async function openWithKeys(
   { config, logger, member, through, engines: given }: RolesOptions,
   open: Resources,
 ): Promise<Opened> {
-  const replaced = { link: member?.commits, given };
+  const commits = shareCommits(member?.commits);
+  const replaced = { link: commits, given };
   const { subjects, keys: keyStore, stored, background, ...found } = await openEngines(config, logger, open, replaced);
   const { events, store } = found;
   // The sandbox's clock is set before anything is appended.
@@ -173,6 +177,7 @@ async function openWithKeys(
     keys,
     hash,
     background,
+    commits,
   };
 }
 

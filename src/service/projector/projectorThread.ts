@@ -6,10 +6,12 @@ import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { openBackground } from '../../adapters/embedded/background.js';
 import { openEmbeddedEventStore } from '../../adapters/embedded/eventStore/eventStore.js';
+import type { CommitLink, Sent } from '../../adapters/embedded/eventStore/commitLink.js';
 import { openEmbeddedReadStore } from '../../adapters/embedded/readStore/readStore.js';
 import { ADDRESS_WAIT_MS } from '../../lib/addressWait.js';
 import { everyBeats } from '../../lib/async/beats.js';
 import { resources } from '../../lib/async/resources.js';
+import { inFlight } from '../../lib/inFlight.js';
 import { createLogger } from '../../lib/logging/logger.js';
 import { VERSION } from '../../lib/version.js';
 import { PROJECTIONS } from '../../projections/index.js';
@@ -38,6 +40,13 @@ const HEALTH_MS = 500;
 const open = resources();
 const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry);
+const committing = inFlight<(outcomes: Sent) => void>();
+/** Appends are committed by the process, whose thread for that is there already. */
+const link: CommitLink = {
+  elsewhere: () => true,
+  send: async (appends) => new Promise((resolve) => post({ id: committing.put(resolve), appends })),
+  serve: () => undefined,
+};
 const background = open.add(
   openBackground({
     onDeath: (err) => logger.warn({ err }, 'projector: the thread that moves WAL pages and writes copies ended'),
@@ -45,12 +54,15 @@ const background = open.add(
     atOnce: true,
   }),
 );
-const { events, stored, keys } = readable(await openEmbeddedEventStore({ dir, openElsewhere: true, background }), {
-  dataDir: dir,
-  openElsewhere: true,
-  ...(keysUrl === undefined ? {} : { keysUrl }),
-  ...(masterKeys === undefined ? {} : { masterKeys }),
-});
+const { events, stored, keys } = readable(
+  await openEmbeddedEventStore({ dir, openElsewhere: true, background, link }),
+  {
+    dataDir: dir,
+    openElsewhere: true,
+    ...(keysUrl === undefined ? {} : { keysUrl }),
+    ...(masterKeys === undefined ? {} : { masterKeys }),
+  },
+);
 open.add(events);
 // The key store's modules are loaded now: the program's files may be replaced while it runs.
 await keys.ping().catch((error: unknown) => logger.warn({ err: error }, 'projector: the key store is not well'));
@@ -90,6 +102,7 @@ everyBeats(HEALTH_MS, () => {
 });
 
 port.on('message', (message: ToProjectorThread) => {
+  if (typeof message === 'object') return committing.take(message.id)?.(message.outcomes);
   if (message === 'poll') return projector.poll();
   open.close().then(
     // The exit does not wait for traces to a collector that does not answer.

@@ -5,6 +5,8 @@
 import { type MessagePort, Worker } from 'node:worker_threads';
 import { symbols, type DestinationStream, type Logger } from 'pino';
 import type { Background } from '../../adapters/embedded/background.js';
+import type { AppendRequest } from '../../adapters/embedded/eventStore/commit.js';
+import type { Sent, SharedCommits } from '../../adapters/embedded/eventStore/commitLink.js';
 import { after, endTimer, type Timer } from '../../lib/world.js';
 import type { FollowerHealth, FollowerRun, Followers, RestartOptions } from '../../runtime/supervision/followers.js';
 import type { TreeSettings } from '../tree.js';
@@ -30,9 +32,11 @@ export interface ProjectorThreadData {
   readonly background?: MessagePort | undefined;
 }
 
-/** `poll`: look for requests of maintenance at once. */
-export type ToProjectorThread = 'poll' | 'close';
-export type FromProjectorThread = string | readonly FollowerHealth[];
+/** `poll`: look for requests of maintenance at once. An object is what became of appends. */
+export type ToProjectorThread = 'poll' | 'close' | { readonly id: number; readonly outcomes: Sent };
+/** A log line, the health of the thread's followers, or appends that the process is to commit. */
+export type FromProjectorThread =
+  string | readonly FollowerHealth[] | { readonly id: number; readonly appends: readonly AppendRequest[] };
 
 export interface ThreadProjectorOptions extends Omit<ProjectorThreadData, 'level' | 'background'> {
   /** The process's logger, which also gets the thread's log lines. */
@@ -40,6 +44,8 @@ export interface ThreadProjectorOptions extends Omit<ProjectorThreadData, 'level
   /** The process's followers: the thread is one, and reports its own. */
   readonly followers: Followers;
   readonly background?: Pick<Background, 'share'> | undefined;
+  /** Commits the thread's appends: heads of the tree. */
+  readonly commits: Pick<SharedCommits, 'commit'>;
   readonly script?: URL;
   /**
    * The first and the longest pause before a dead thread is replaced (`followers.ts`), in milliseconds. Default 0.1 to
@@ -68,6 +74,7 @@ export function projectOnThread({
   logger,
   followers,
   background,
+  commits,
   script = new URL('./projectorThread.js', import.meta.url),
   restartMs = RESTART_MS,
   endMs = END_MS,
@@ -84,6 +91,14 @@ export function projectOnThread({
     hasLoaded = resolve;
   });
 
+  async function commitFor(
+    thread: Worker,
+    { id, appends }: { readonly id: number; readonly appends: readonly AppendRequest[] },
+  ): Promise<void> {
+    const outcomes = await commits.commit(appends);
+    thread.postMessage({ id, outcomes } satisfies ToProjectorThread);
+  }
+
   async function runThread({ signal, well }: FollowerRun): Promise<void> {
     const port = background?.share();
     const workerData: ProjectorThreadData = { ...data, level: logger.level, background: port };
@@ -95,6 +110,10 @@ export function projectOnThread({
     thread.on('message', (message: FromProjectorThread) => {
       if (typeof message === 'string') {
         lines.write(message);
+        return;
+      }
+      if ('appends' in message) {
+        void commitFor(thread, message);
         return;
       }
       hasLoaded();

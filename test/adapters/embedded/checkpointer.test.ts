@@ -8,6 +8,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { moveNow } from '../../../src/adapters/embedded/checkpoint.js';
 import { type Checkpointer, checkpointer } from '../../../src/adapters/embedded/checkpointer.js';
+import { openBackground } from '../../../src/adapters/embedded/background.js';
 import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import { threadData } from '../../../src/adapters/embedded/thread.js';
 import { DEADLINE_MS, until } from '../../support/assertions/until.js';
@@ -87,6 +88,29 @@ test('warns of a thread that died, and starts another', async ({ dir, file, data
   process.off('warning', hear);
   assert.is(warned[0], 'dead');
   write(database, 10);
+});
+
+test('has a shared thread move them, and starts one where that has ended', async ({ file, database }) => {
+  for (const crashes of [false, true]) {
+    const deaths: string[] = [];
+    const script =
+      "import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => { throw new Error('dead'); })";
+    const shared = openBackground({
+      onDeath: ({ message }) => void deaths.push(message),
+      atOnce: true,
+      ...(crashes ? { script: new URL(`data:text/javascript,${encodeURIComponent(script)}`) } : {}),
+    });
+    const sharing = checkpointer(database, { ...threadData(file), checkpoints: shared.checkpointsOf({ file }) });
+    write(database, 200);
+    const all = statSync(file).size + 200 * PAGE;
+    await until(() => {
+      sharing.move();
+      return statSync(file).size >= all;
+    });
+    await sharing.close();
+    await shared.close();
+    assert.equal(deaths, crashes ? ['dead'] : []);
+  }
 });
 
 test('leaves a fault of the disk to the next write, and throws any other', ({ database }) => {

@@ -8,6 +8,8 @@ import { pino } from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore/eventStore.js';
+import type { AppendOutcome } from '../../../src/adapters/embedded/eventStore/commit.js';
+import { shareCommits } from '../../../src/adapters/embedded/eventStore/commitLink.js';
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
 import { startApp } from '../../../src/service/app.js';
 import { loadConfig } from '../../../src/service/config.js';
@@ -57,6 +59,7 @@ function projectWith(
     version: VERSION,
     logger,
     followers: followers({ logger }),
+    commits: shareCommits(undefined),
     script: pathToFileURL(script),
     ...options,
   });
@@ -122,6 +125,37 @@ test('logs the death of a thread and starts another of the same name, each time 
       .map((line) => (JSON.parse(line) as { err: { message: string } }).err.message),
     ['out of memory', "the projector's thread ended with 1"],
   );
+});
+
+test('has the appends of its thread committed by the process', async (context) => {
+  const { lines } = context;
+  const program = [
+    `import { parentPort } from 'node:worker_threads';`,
+    `parentPort.on('message', (message) => {`,
+    `  if (message === 'close') process.exit(0);`,
+    `  parentPort.postMessage(JSON.stringify({ msg: JSON.stringify(message) }));`,
+    `});`,
+    `parentPort.postMessage({ id: 7, appends: [[3, 'stream', 'none', []]] });`,
+  ];
+  const commit: ThreadProjectorOptions['commits']['commit'] = async (appends) =>
+    appends.map(([sequence]) => ({ sequence, kind: 'conflict', actual: 5 }));
+  const projecting = projectWith(context, program, { commits: { commit } });
+  const outcomes = JSON.stringify({ id: 7, outcomes: [{ sequence: 3, kind: 'conflict', actual: 5 }] });
+  await until(() => said(lines).includes(outcomes), 'the outcomes');
+  await projecting.close();
+});
+
+test('commits for threads only while the event store is open', async ({ dir }) => {
+  const commits = shareCommits(undefined);
+  const [id, at] = [randomUUID(), '2026-01-01T00:00:00.000Z'];
+  const append = async () => commits.commit([[4, 'stream', 'none', ['Type', id, at, '{}', '{}']]]);
+  assert.is(await append(), 'nowhere');
+  const events = await openEmbeddedEventStore({ dir, link: commits });
+  const [first] = (await append()) as readonly AppendOutcome[];
+  assert.equal([first?.sequence, first?.kind], [4, 'appended']);
+  assert.is((await events.read('stream'))[0]?.id, id);
+  await events.close();
+  assert.is(await append(), 'nowhere');
 });
 
 test('projects nothing for a process of another release, whose folder was replaced', async (context) => {
