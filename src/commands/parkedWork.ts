@@ -7,7 +7,7 @@ import { purchaseAggregate } from '../domain/purchase/state.js';
 import { settleCharge } from '../domain/purchase/decisions.js';
 import { giveUpDebit, walletAggregate, walletStream } from '../domain/wallet.js';
 import { readPurchase } from './readStreams.js';
-import { isExchanged, paidByGift } from './replaceGift.js';
+import { declineExchange, paidByGift } from './replaceGift.js';
 import { HISTORY_ONLY } from '../domain/decider.js';
 import { giftStream } from '../domain/gift/events.js';
 import {
@@ -93,12 +93,13 @@ export async function giveUpCharge(events: EventStore, transactionId: string, co
       history.length === 0 ? [] : giveUpDebit(wallet, { transaction_id: transactionId, amount: total }),
     );
   }
-  await transact(events, purchaseAggregate, transactionStream(transactionId), context, async (purchase) =>
+  const isPaid = await declineExchange(events, state.purchase, BY_SUPPORT.code, async (source, decide) =>
+    transactOn(events, source, context, decide),
+  );
+  await transact(events, purchaseAggregate, transactionStream(transactionId), context, (purchase) =>
     settleCharge(
       purchase,
-      replaces !== undefined && (await isExchanged(events, state.purchase))
-        ? paidByGift(replaces.gift_id)
-        : { type: 'PaymentDeclined', data: BY_SUPPORT },
+      isPaid && replaces !== undefined ? paidByGift(replaces.gift_id) : { type: 'PaymentDeclined', data: BY_SUPPORT },
     ),
   );
 }

@@ -1,22 +1,27 @@
 /** Another gift at no charge in place of one that was lost to its owner (docs/support.md#replaced-gifts). */
 import { isStaff, ownerByPhone, phoneStream } from '../domain/account.js';
-import { fold } from '../domain/decider.js';
 import { presentReceiver } from '../domain/gift/decisions.js';
-import { type GiftReplaced, giftStream, type Receiver } from '../domain/gift/events.js';
-import { giftAggregate } from '../domain/gift/state.js';
+import {
+  type GiftEvent,
+  type GiftOfPurchase,
+  type GiftReplaced,
+  giftStream,
+  type Receiver,
+} from '../domain/gift/events.js';
 import { giftIdsIn } from '../domain/giftIds.js';
 import { purchaseSubject } from '../domain/personalFields.js';
+import { issueGifts } from '../domain/purchase/decisions.js';
 import { isDisputed } from '../domain/purchase/disputes.js';
 import { type GiftsPurchased, type PaymentCharged, transactionStream } from '../domain/purchase/events.js';
 import { type MadePurchase, type Purchase, purchaseAggregate, reversalsOf } from '../domain/purchase/state.js';
 import { Refusal } from '../domain/refusal.js';
-import { replace } from '../domain/supportActions.js';
+import { declineReplacement, declinedFor, replace } from '../domain/supportActions.js';
 import { randomBytes } from '../lib/world.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { accountInLog } from '../projections/accounts.js';
 import { openText, sealText, type Subjects } from '../runtime/personal/index.js';
-import { type CommandContext, type Transacted, transact } from './transact.js';
-import type { FoundGift } from './giftSource.js';
+import { type CommandContext, type Source, type Transacted, transact } from './transact.js';
+import { type FoundGift, giftSource, giftToIssue, withIssue } from './giftSource.js';
 import { foundGift } from './loadGift.js';
 import { transactionIdOf } from './purchaseGifts.js';
 import { readPurchase, readReservation } from './readStreams.js';
@@ -36,8 +41,8 @@ class DeclinedError extends Error {}
 
 /**
  * Appends a purchase at no charge, then exchanges the old gift for it. Where the command ends in between, the purchase
- * process exchanges the gift, or declines the purchase. A gift is never given for a declined purchase, which issues
- * none: a repeat of the command then makes another one. `voided`: the issuer has made an issued code worthless.
+ * process exchanges the gift, or declines the purchase. Both are decided in the old gift's stream: a gift is never given
+ * for a declined purchase, which issues none. A repeat of the command then makes another one. `voided`: the issuer has made an issued code worthless.
  * @throws Refusal `gift_not_found`, `receiver_not_found`, or as `decideExchange`; UnavailableError
  */
 export async function replaceGift(
@@ -53,7 +58,9 @@ export async function replaceGift(
     const replacing = made.own[0]?.data as Replacing;
     try {
       const given = await supportAction(deps, giftId, context, async (found) => {
+        if (declinedFor(found.gift, replacing.transaction_id) !== undefined) throw new DeclinedError();
         const decided = await decideExchange(events, found, replacing, context.now);
+        // A process of an earlier release declines without an event of the gift.
         const { status } = await readPurchase(events, replacing.transaction_id);
         if (status === 'declined') throw new DeclinedError();
         return decided;
@@ -103,16 +110,6 @@ export const paidByGift = (giftId: string): PaymentCharged => ({
   data: { amount: 0, provider: 'replacement', charge_id: `replacement-${giftId}` },
 });
 
-/** Whether the gift that the purchase replaces was given up for it. @throws UnavailableError */
-export async function isExchanged(
-  events: Reads,
-  { transaction_id, replaces }: Pick<GiftsPurchased['data'], 'transaction_id' | 'replaces'>,
-): Promise<boolean> {
-  if (replaces === undefined) return false;
-  const gift = fold(giftAggregate, await events.read(giftStream(replaces.gift_id)));
-  return gift.status !== 'none' && gift.replacedBy?.transaction_id === transaction_id;
-}
-
 /**
  * Decides whether a gift is exchanged for that of another purchase. `now`: ISO 8601, UTC.
  * @throws Refusal `money_went_back`, or as `replace`; UnavailableError
@@ -124,13 +121,52 @@ export async function decideExchange(
   now: string,
 ): Promise<GiftReplaced[]> {
   const { gift, payment } = found;
-  const replaced_by = { gift_id: giftIdsIn(seed, 1)(0).gift_id, transaction_id };
+  const replaced_by = replacementIn({ transaction_id, seed });
   const decided = replace(gift, { now, payment }, { replaced_by, reason, voided: replaces?.voided === true });
   if (decided.length === 0) return [];
   const reversals = reversalsOf(await boughtWith(events, found));
   if (isDisputed(reversals)) throw new Refusal('gift_disputed');
   if (reversals.refunded.total > 0) throw new Refusal('money_went_back');
   return decided;
+}
+
+const replacementIn = ({ transaction_id, seed }: Pick<Replacing, 'transaction_id' | 'seed'>): GiftOfPurchase => ({
+  gift_id: giftIdsIn(seed, 1)(0).gift_id,
+  transaction_id,
+});
+
+/**
+ * Appends to the replaced gift's stream that it is never given up for this purchase, unless it was: only then may the
+ * purchase be declined. A gift that is paid for and not issued yet is issued in the same append.
+ * @param run runs the decision as a command on the gift
+ * @returns whether the gift was given up for the purchase
+ * @throws as `run`
+ */
+export async function declineExchange(
+  events: Reads,
+  purchase: Pick<GiftsPurchased['data'], 'transaction_id' | 'seed' | 'replaces'>,
+  code: string,
+  run: (source: Source<FoundGift>, decide: (found: FoundGift) => readonly GiftEvent[]) => Promise<unknown>,
+): Promise<boolean> {
+  const { transaction_id, replaces } = purchase;
+  if (replaces === undefined) return false;
+  let exchanged = false;
+  await run(
+    giftSource(events, replaces.gift_id, async () => unissuedOf(events, replaces)),
+    (found) => {
+      exchanged = found.gift.replacedBy?.transaction_id === transaction_id;
+      return withIssue(found, declineReplacement(found.gift, { replaced_by: replacementIn(purchase), code }));
+    },
+  );
+  return exchanged;
+}
+
+async function unissuedOf(events: Reads, { gift_id, transaction_id }: GiftOfPurchase): Promise<FoundGift> {
+  const made = await readPurchase(events, transaction_id);
+  if (made.status !== 'none')
+    for (const { giftId, event } of issueGifts(made.purchase, made.purchasedAt))
+      if (giftId === gift_id) return giftToIssue(event, made.status);
+  throw new Error('a purchase replaces a gift that was never bought');
 }
 
 async function boughtWith(events: Reads, { gift }: FoundGift): Promise<MadePurchase> {

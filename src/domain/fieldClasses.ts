@@ -131,6 +131,7 @@ export const FIELD_CLASSES = {
   GiftBlocked: OPEN,
   GiftUnblocked: OPEN,
   GiftReplaced: OPEN,
+  ReplacementDeclined: OPEN,
   GiftReassigned: { secret: ['receiver.phone_id'], personal: [] },
   GiftExtended: OPEN,
   GiftExpiring: OPEN,

@@ -4,6 +4,7 @@ import type {
   GiftExtended,
   GiftReassigned,
   GiftReplaced,
+  ReplacementDeclined,
   GiftUnblocked,
   GiftUnredeemed,
 } from './gift/events.js';
@@ -115,6 +116,18 @@ export function replace(
   if (isExpired(gift.issued.expires_on, facts.now)) throw new Refusal('gift_expired');
   if (isHeldBack(gift)) throw new Refusal('notification_pending');
   return [{ type: 'GiftReplaced', data: by }];
+}
+
+/** Why the gift is never given up for this purchase; `undefined`: that is not declined. */
+export const declinedFor = ({ declined = [] }: IssuedGift, transactionId: string): string | undefined =>
+  declined.find(({ replaced_by }) => replaced_by.transaction_id === transactionId)?.code;
+
+/** Declines a replacement once. No event for a gift that can't be given up any more, or was for this purchase. */
+export function declineReplacement(gift: IssuedGift, declined: ReplacementDeclined['data']): ReplacementDeclined[] {
+  if (gift.status === 'cancelled' || gift.replacedBy !== undefined) return [];
+  return declinedFor(gift, declined.replaced_by.transaction_id) === undefined
+    ? [{ type: 'ReplacementDeclined', data: declined }]
+    : [];
 }
 
 const YEARS = 10;

@@ -67,6 +67,7 @@ type NotFolded =
   | 'GiftBlocked'
   | 'GiftUnblocked'
   | 'RedemptionVoided'
+  | 'ReplacementDeclined'
   | 'GiftExpiring'
   | 'GiftExpired'
   | 'ReminderDue';

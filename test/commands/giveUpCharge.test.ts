@@ -81,7 +81,7 @@ test('declines a replacement, unless its gift was given up for it', async () => 
     return events;
   };
   const kept = of();
-  assert.deepEqual((await discard(kept)).slice(-2), ['WorkDiscarded', 'PaymentDeclined']);
+  assert.deepEqual((await discard(kept)).slice(-3), ['WorkDiscarded', 'ReplacementDeclined', 'PaymentDeclined']);
   const given = of(replaced);
   assert.deepEqual((await discard(given)).slice(-2), ['WorkDiscarded', 'PaymentCharged']);
   assert.deepEqual(given.log.at(-1)?.data, { amount: 0, provider: 'replacement', charge_id: 'replacement-g' });

@@ -145,6 +145,15 @@ export type GiftReplaced = DomainEvent<
   { readonly replaced_by: GiftOfPurchase; readonly reason: string }
 >;
 
+/**
+ * The purchase of a replacement is declined for `code`: the gift is never given up for it. Appended before the decline,
+ * so that a command which gives the gift up is decided after it or before it, never beside it.
+ */
+export type ReplacementDeclined = DomainEvent<
+  'ReplacementDeclined',
+  { readonly replaced_by: GiftOfPurchase; readonly code: string }
+>;
+
 /** The last valid day became `expires_on`. Both dates are UTC. `voucher_expires_at`: null without a voucher. */
 export type GiftExtended = DomainEvent<
   'GiftExtended',
@@ -184,6 +193,7 @@ export type GiftEvent =
   | GiftUnblocked
   | GiftReassigned
   | GiftReplaced
+  | ReplacementDeclined
   | GiftExtended
   | GiftExpiring
   | GiftExpired

@@ -1,6 +1,6 @@
 import { copyWith } from '../../lib/copyWith.js';
 import type { Aggregate, Happened } from '../decider.js';
-import type { Block, GiftEvent, GiftIssued, GiftOfPurchase, VoucherAssigned } from './events.js';
+import type { Block, GiftEvent, GiftIssued, GiftOfPurchase, ReplacementDeclined, VoucherAssigned } from './events.js';
 
 export interface RedemptionState {
   readonly id: string;
@@ -29,6 +29,8 @@ export interface IssuedGift {
   readonly refundId?: string;
   /** The gift that support gave in place of this one, which is cancelled as long as no redemption is in force. */
   readonly replacedBy?: GiftOfPurchase;
+  /** Declined replacements: the gift is never given up for their purchases. */
+  readonly declined?: readonly ReplacementDeclined['data'][];
   /** Time of the last extension (ISO 8601); absent: the gift was never extended. */
   readonly extendedAt?: string;
   /** The last valid days for which `GiftExpiring` and `GiftExpired` were appended. */
@@ -84,6 +86,8 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
           status: state.status === 'redeemed' ? 'redeemed' : 'cancelled',
           replacedBy: event.data.replaced_by,
         });
+      case 'ReplacementDeclined':
+        return copyWith(state, { declined: [...(state.declined ?? []), event.data] });
       case 'GiftExtended': {
         const { expires_on, voucher_expires_at } = event.data;
         const extended: IssuedGift = { ...state, issued: { ...state.issued, expires_on }, extendedAt: event.at };

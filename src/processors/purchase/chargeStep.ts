@@ -3,16 +3,7 @@ import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 import type { PaymentMethod } from '../../domain/account.js';
 import { copyWith } from '../../lib/copyWith.js';
 import { fold } from '../../domain/decider.js';
-import { giftSource } from '../../commands/giftSource.js';
-import { transactOn } from '../../commands/transact.js';
-import { decideExchange, isExchanged, paidByGift } from '../../commands/replaceGift.js';
-import {
-  type GiftsPurchased,
-  type PaymentCharged,
-  type PaymentDeclined,
-  transactionStream,
-} from '../../domain/purchase/events.js';
-import { Refusal } from '../../domain/refusal.js';
+import { type PaymentCharged, type PaymentDeclined, transactionStream } from '../../domain/purchase/events.js';
 import {
   type Authentication,
   type MadePurchase,
@@ -27,6 +18,7 @@ import {
   type ChargeRequest,
   PAYMENT_REQUESTS,
 } from '../../messages/payments.js';
+import { exchange } from './exchangeStep.js';
 import type { PurchaseWork } from './state.js';
 import {
   askWorker,
@@ -76,7 +68,7 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
     const { state, last } = at;
     if (state.status !== 'pending' || last === undefined) return;
     if (state.purchase.replaces !== undefined) {
-      const event = await exchange(deps, state.purchase);
+      const event = await exchange(deps, state.purchase, { commandId, cause: last });
       if ((await writer.append(stream, event, last.revision, { commandId, cause: last })) !== undefined) return;
       at = await read(deps.events, stream);
       continue;
@@ -126,48 +118,6 @@ async function read(events: EventStore, stream: string): Promise<ChargeStatus> {
   const last = history.at(-1);
   return { state: fold(purchaseAggregate, history), last: last === undefined ? undefined : causeOf(last) };
 }
-
-/**
- * A purchase that replaces a gift is paid for by that gift, which is exchanged for it once. This is the rest of
- * support's command, so it is done as that command, by its caller.
- */
-async function exchange(
-  { events, mayAct, now }: ChargeDeps,
-  purchase: GiftsPurchased['data'],
-): Promise<PaymentCharged | PaymentDeclined> {
-  const { gift_id = '' } = purchase.replaces ?? {};
-  const [bought] = await events.read(transactionStream(purchase.transaction_id), { limit: 1 });
-  if (bought === undefined) throw new Error('a purchase is charged and was never made');
-  const { commandId, correlationId, by, bodyHash } = bought.metadata;
-  const context = {
-    commandId,
-    correlationId,
-    causationId: bought.id,
-    by,
-    now: new Date(now()).toISOString(),
-    ...(bodyHash === undefined ? {} : { bodyHash }),
-  };
-  const unissued = (): never => {
-    throw new NotYetError('the replaced gift has not been issued yet', UNISSUED_MS, { mayNeverCome: true });
-  };
-  try {
-    await transactOn(events, giftSource(events, gift_id, unissued), context, async (found) => {
-      // By the command's own time, so that neither refuses at the end of a day what the other does.
-      const decided = await decideExchange(events, found, purchase, bought.at);
-      mayAct();
-      return decided;
-    });
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    // The command may have given the gift up since it was read.
-    if (!(await isExchanged(events, purchase)))
-      return { type: 'PaymentDeclined', data: { provider: 'replacement', code: error.code } };
-  }
-  return paidByGift(gift_id);
-}
-
-/** Milliseconds to wait for the issue of a replaced gift. */
-const UNISSUED_MS = 1_000;
 
 type Method = Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>;
 

@@ -22,8 +22,11 @@ type ShownOfPurchase = Shown<
   | 'SendFinished'
 >;
 
-/** Events of a gift in the feed. A redemption that will never happen concerns only the caller who cancelled it. */
-type ShownOfGift = Shown<GiftEvent, 'RedemptionVoided' | 'ReminderDue'>;
+/**
+ * Events of a gift in the feed. A redemption that will never happen concerns only the caller who cancelled it, and a
+ * replacement that was declined only support.
+ */
+type ShownOfGift = Shown<GiftEvent, 'RedemptionVoided' | 'ReplacementDeclined' | 'ReminderDue'>;
 
 export type FedEvent = ShownOfPurchase | ShownOfGift | NotificationSent | ReminderSent;
 

@@ -73,6 +73,7 @@ const WHERE: Readonly<Record<OfGifts, keyof typeof STREAMS | null>> = {
   GiftUnblocked: 'gift',
   GiftReassigned: 'gift',
   GiftReplaced: 'gift',
+  ReplacementDeclined: 'gift',
   GiftExtended: 'gift',
   GiftExpiring: 'gift',
   GiftExpired: 'gift',
