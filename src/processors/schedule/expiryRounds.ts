@@ -22,7 +22,8 @@ interface RoundPlan {
    * unknown.
    */
   ranges(last: string | undefined, today: string): readonly DayRange[];
-  work(due: Due, now: string): Promise<void>;
+  /** @returns `waits` where something must be done later that a round of the ranges from `now` on would not find */
+  work(due: Due, now: string): Promise<'waits' | undefined>;
 }
 
 const CATCH_UP_MS = 1_000;
@@ -46,9 +47,13 @@ export function expiryRounds({ events, records, due }: RoundDeps, plan: RoundPla
     const end = await events.end();
     if (end !== undefined && !(await due.reached(end, CATCH_UP_MS))) return;
     const pages = plan.ranges(last, today).map(due.expiring);
-    await forEachDue(pages, async (one) => plan.work(one, now), signal);
+    let waits = false;
+    const work = async (one: Due): Promise<void> => {
+      if ((await plan.work(one, now)) === 'waits') waits = true;
+    };
+    await forEachDue(pages, work, signal);
     if (signal.aborted) return;
-    if (last !== today) await records.put(plan.record, { logId, day: today } satisfies Done);
+    if (last !== today && !waits) await records.put(plan.record, { logId, day: today } satisfies Done);
     done = period;
   };
 }

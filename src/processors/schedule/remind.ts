@@ -12,7 +12,7 @@ import { reachOf } from '../notification/address.js';
 import type { NotifyDeps } from '../notification/notifyStep.js';
 import type { GiftChangeDeps } from '../purchase/giftChanges.js';
 import { changeDueGifts } from './changeDueGifts.js';
-import type { Due } from './due.js';
+import type { DayRange, Due } from './due.js';
 import { expiryRounds, type Round, type RoundDeps } from './expiryRounds.js';
 
 export interface ReminderSettings {
@@ -24,7 +24,10 @@ export interface ReminderSettings {
 export interface ReminderDeps
   extends GiftChangeDeps, RoundDeps, Pick<NotifyDeps, 'contact' | 'numberOf'>, ReminderSettings {}
 
-/** Key of the record of the last day that was done. Losing it costs reminders that were due more than a day ago. */
+/**
+ * Key of the record of the last day that was done. Losing it costs reminders that were due more than a day ago. While
+ * such a reminder waits for its holder's hours, as after a pause that ended at night, the record stays as it is.
+ */
 const RECORD = 'schedule/reminders';
 /** Most ids in memory: a purchase is not read again in the hours of days on which none of its holders waits. */
 const MOST_SETTLED = 100_000;
@@ -37,30 +40,37 @@ export function reminderRounds(deps: ReminderDeps): Round {
   return expiryRounds(deps, {
     record: RECORD,
     periodOf: (now) => now.slice(0, 13),
-    ranges(last, today) {
-      const from = last !== undefined && last < today ? last : today;
-      // A receiver's day begins up to a day before that of UTC, and ends up to a day after it.
-      return days.map((ahead) => ({ gte: daysAfter(from, ahead - 1), lte: daysAfter(today, ahead + 1) }));
-    },
+    ranges: (last, today) => rangesFrom(days, last !== undefined && last < today ? last : today, today),
     async work(due, now) {
-      const key = `${due.id} ${now.slice(0, 10)}`;
-      if (settled.has(key)) return;
+      const today = now.slice(0, 10);
+      const key = `${due.id} ${today}`;
+      if (settled.has(key)) return undefined;
       if (settled.size > MOST_SETTLED) settled.clear();
-      if (!(await remindHolders(deps, due, now))) settled.add(key);
+      const waiting = await waitingFor(deps, due, now);
+      if (waiting.length === 0) settled.add(key);
+      const found = rangesFrom(days, today, today);
+      return waiting.every((day) => found.some(({ gte, lte }) => gte <= day && day <= lte)) ? undefined : 'waits';
     },
   });
 }
 
-/** @returns whether the day or hour of a holder has still to come */
-async function remindHolders(deps: ReminderDeps, gifts: Due, now: string): Promise<boolean> {
-  let waits = false;
+/** Last valid days of which some holder may have to be reminded, on the days from `from` to `today`. */
+function rangesFrom(days: readonly number[], from: string, today: string): readonly DayRange[] {
+  // A receiver's day begins up to a day before that of UTC, and ends up to a day after it.
+  return days.map((ahead) => ({ gte: daysAfter(from, ahead - 1), lte: daysAfter(today, ahead + 1) }));
+}
+
+/** Reminds holders. @returns the last valid days of the gifts whose holders' day or hour has still to come */
+async function waitingFor(deps: ReminderDeps, gifts: Due, now: string): Promise<readonly string[]> {
+  const waiting: string[] = [];
   const decide = async (gift: IssuedGift): Promise<ReminderDue[]> => {
     const decided = await decideReminder(deps, gift, now);
-    if (decided === 'waits') waits = true;
-    return decided === 'waits' ? [] : decided;
+    if (decided !== 'waits') return decided;
+    waiting.push(gift.issued.expires_on);
+    return [];
   };
   await changeDueGifts(deps, gifts, { name: 'remind', at: now.slice(0, 13) }, decide);
-  return waits;
+  return waiting;
 }
 
 /** Reminder that is due for a gift; `waits` where the holder's day or hour has still to come. */

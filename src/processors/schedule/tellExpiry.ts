@@ -27,6 +27,7 @@ export function expiryEventRounds(deps: GiftChangeDeps & RoundDeps): Round {
     async work(due, now) {
       const today = now.slice(0, 10);
       await changeDueGifts(deps, due, { name: 'expiry', at: today }, (gift) => expiryEvents(gift, today));
+      return undefined;
     },
   });
 }

@@ -47,6 +47,8 @@ interface Given {
   readonly reached?: (position: string) => boolean;
   readonly mayAct?: () => void;
   readonly days?: readonly number[];
+  /** The last valid day of what is due, which is found only by a range that has it. */
+  readonly day?: string;
   /** Called before a stream is read. */
   readonly onRead?: (stream: string) => Promise<void> | void;
 }
@@ -72,7 +74,8 @@ function rounds(log: TestLog, given: Given = {}): Rounds {
       reached: async (position) => reached(position),
       async *expiring(range) {
         ranges.push(range);
-        yield* pages;
+        const { day = range.gte } = given;
+        if (range.gte <= day && day <= range.lte) yield* pages;
       },
     },
     contact: async (id) => (lookedUp.push(id), CONTACTS.get(id)),
@@ -250,6 +253,30 @@ test('looks for reminders where it may be their day somewhere, once an hour', as
     later.ranges,
     [range('2098-12-08', '2098-12-12'), range('2098-12-09', '2098-12-11')],
     'since the last day that was done, or the present one where the clock was set back',
+  );
+});
+
+test('reminds after a pause that ended at night, also where the process starts again before the morning', async ({
+  log,
+}) => {
+  const { due } = await bought(log, { user_id: 'london' }, { user_id: 'tokyo' });
+  const before = rounds(log, { day: '2099-01-01' });
+  await before.reminders('2098-12-01T10:00:00.000Z', going);
+  const night = rounds(log, { pages: [[due]], day: '2099-01-01', records: before.records });
+  await night.reminders('2098-12-06T22:00:00.000Z', going);
+  await night.reminders('2098-12-06T23:00:00.000Z', going);
+  assert.is((await log.all('ReminderDue')).length, 0, 'it is night in London, and morning in Tokyo only at midnight');
+  const again = rounds(log, { pages: [[due]], day: '2099-01-01', records: before.records });
+  await again.reminders('2098-12-07T00:00:00.000Z', going);
+  await again.reminders('2098-12-07T08:00:00.000Z', going);
+  assert.equal(
+    [(await log.all('ReminderDue')).length, await storedDay(again, 'reminders')],
+    [1, { logId: log.events.logId, day: '2098-12-01' }],
+  );
+  await again.reminders('2098-12-07T09:00:00.000Z', going);
+  assert.equal(
+    [(await log.all('ReminderDue')).length, await storedDay(again, 'reminders')],
+    [2, { logId: log.events.logId, day: '2098-12-07' }],
   );
 });
 
