@@ -24,9 +24,16 @@ import { noFaults } from './world/faults.js';
 import { IMMEDIATE } from './world/link.js';
 
 const test = suite<{ run: Run }>('simulation/checks');
+/** Types of events that the tests alter. What a seed does depends on src: the first seed that has them all is taken. */
+const NEEDED = ['GiftRedeemed', 'WalletDebited', 'NotificationSent', 'PaymentCharged'];
 test.before(async (context) => {
-  context.run = await simulate({ seed: 'checks', faults: noFaults(), forMs: 60_000 });
-  assert.deepEqual(context.run.findings, []);
+  for (let number = 1; number <= 5; number++) {
+    context.run = await simulate({ seed: `checks ${number}`, faults: noFaults(), forMs: 60_000 });
+    assert.deepEqual(context.run.findings, []);
+    const types = new Set(context.run.cluster.log.stored.map(({ type }) => type));
+    if (NEEDED.every((type) => types.has(type))) return;
+  }
+  assert.fail('no seed does all that the tests alter');
 });
 
 const texts = (findings: readonly Finding[]): string => findings.map(({ text }) => text).join('\n');
