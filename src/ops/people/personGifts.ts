@@ -8,13 +8,21 @@ import { deriveGiftIds } from '../../domain/giftIds.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { boughtBy, namedIn, REASSIGNED } from '../../projections/byUser.js';
+import { boughtBy, namedIn, numbersOf, REASSIGNED } from '../../projections/byUser.js';
 import { type GiftDocument, numberHolds, userHolds } from '../../projections/gifts.js';
 import type { ReadModels } from '../../projections/index.js';
 import { documentsListed } from '../../entities/documentsListed.js';
 import { TIME_KEY_LENGTH, timeOfKey } from '../../projections/timeKey.js';
 import { foldedBy, type FoldedOptions, NO_BUILD } from '../readmodels/foldedBy.js';
-import { type GotGifts, type Identity, identityOf, isTheirs, type PeopleLog, readTraces } from './personTraces.js';
+import {
+  type FoldedNumbers,
+  type GotGifts,
+  type Identity,
+  identityOf,
+  isTheirs,
+  type PeopleLog,
+  readTraces,
+} from './personTraces.js';
 
 export interface FoundGift {
   readonly gift_id: string;
@@ -36,10 +44,14 @@ const PARALLEL_READS = 32;
 
 /** Gifts of a person in no order, each once for each way in which it is the person's. @throws UnavailableError */
 export async function giftsOfPerson(deps: PersonGiftDeps, person: Person): Promise<FoundGift[]> {
-  const identity = await identityOf(deps, person);
+  const folded = await foldedBy([deps.models.gifts, deps.models.byUser], deps);
+  const identity = await identityOf(
+    deps,
+    person,
+    folded === NO_BUILD ? undefined : await numbersFolded(deps, person, folded),
+  );
   const found = new Map<string, FoundGift>();
   const add = (gift: FoundGift): void => void found.set(`${gift.gift_id}/${gift.as}/${gift.at}`, gift);
-  const folded = await foldedBy([deps.models.gifts, deps.models.byUser], deps);
   const reassigned = new Set<string>();
   if (folded !== NO_BUILD) {
     for (const gift of await boughtGifts(deps, identity)) add(gift);
@@ -54,6 +66,17 @@ export async function giftsOfPerson(deps: PersonGiftDeps, person: Person): Promi
     for (const gift of await onceTheirs(deps, identity, giftId)) add(gift);
   });
   return [...found.values()];
+}
+
+/** Numbers that a user had up to the position that the read models have folded. */
+async function numbersFolded(
+  { models }: PersonGiftDeps,
+  person: Person,
+  position: Position | undefined,
+): Promise<FoldedNumbers> {
+  if (person.kind === 'number') return { phoneIds: [], position };
+  const numbers = await models.byUser.find({ where: { id: { prefix: numbersOf(person.userId) } } });
+  return { phoneIds: numbers.map(({ id }) => namedIn(id)), position };
 }
 
 export function boughtIn(transaction_id: string, seed: string, count: number, at: string): FoundGift[] {

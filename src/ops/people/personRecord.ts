@@ -42,7 +42,7 @@ const UNTIL_ERASED = 'until the person is erased';
 const LOG_AND_KEYS = 'event log, encrypted; its keys in the key store';
 
 /**
- * Record of a person, without secret fields. Reads the log once.
+ * Record of a person, without secret fields. Reads the log twice.
  * @throws Refusal `person_not_found`; UnavailableError
  */
 export async function personRecord(log: PeopleLog, person: Person, records: Records): Promise<PersonRecord> {

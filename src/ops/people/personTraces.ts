@@ -13,10 +13,9 @@ import type { Entry } from '../../domain/entry.js';
 import { type Person, personOfStream } from '../../domain/erasure.js';
 import { giftStream, type GiftIssued, type GiftReassigned, type Receiver } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
-import { phoneSubject } from '../../domain/personalFields.js';
 import { normaliseUsername } from '../../lib/precis.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
-import { idOf } from '../../domain/streamName.js';
+import { idOf, kindOf } from '../../domain/streamName.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { readableFields, type Subjects } from '../../runtime/personal/index.js';
 
@@ -45,8 +44,49 @@ export interface PeopleLog {
   readonly subjects: Pick<Subjects, 'find' | 'rowsForErasure' | 'secrets'>;
 }
 
-/** A person's names, and the numbers by which gifts were ever theirs. @throws UnavailableError */
-export async function identityOf({ events, subjects }: PeopleLog, person: Person): Promise<Identity & Names> {
+export interface ReservedNames {
+  /**
+   * Reads the log further, up to its present end.
+   * @returns streams of the names that the user ever had
+   * @throws UnavailableError
+   */
+  readOn(userId: string): Promise<ReadonlySet<string>>;
+}
+
+/** Reader of the names that one person ever had. @param after position behind which the log is read */
+export function reservedNames(events: Pick<EventStore, 'readAll'>, after?: Position): ReservedNames {
+  const streams = new Set<string>();
+  let position = after;
+  return {
+    async readOn(userId) {
+      for await (const batch of events.readAll(position, { types: ['UsernameTaken', 'PhoneTaken'] })) {
+        for (const { stream, data } of batch.events)
+          if ((data as { readonly user_id: string }).user_id === userId) streams.add(stream);
+        ({ position } = batch);
+      }
+      return streams;
+    },
+  };
+}
+
+/** Ids of the numbers that a user had up to a position; `undefined`: the log's beginning. */
+export interface FoldedNumbers {
+  readonly phoneIds: readonly string[];
+  readonly position: Position | undefined;
+}
+
+const NOTHING_FOLDED: FoldedNumbers = { phoneIds: [], position: undefined };
+
+/**
+ * A person's names, and the numbers by which gifts were ever theirs. The log names these, since the key store has lost
+ * those that were erased for a later holder.
+ * @throws UnavailableError
+ */
+export async function identityOf(
+  { events }: Pick<PeopleLog, 'events'>,
+  person: Person,
+  folded = NOTHING_FOLDED,
+): Promise<Identity & Names> {
   if (person.kind === 'number') {
     const { phoneId } = person;
     const numberHolders = new Map([[phoneId, await readReservation(events, phoneStream(phoneId))]]);
@@ -61,8 +101,10 @@ export async function identityOf({ events, subjects }: PeopleLog, person: Person
     if (phone_number !== null) numbers.add(phone_number);
   }
   const numberHolders = new Map<string, Reservation>();
-  for (const id of await subjects.find([...numbers].map(phoneSubject)))
-    if (id !== undefined) numberHolders.set(id, await readReservation(events, phoneStream(id)));
+  const later = await reservedNames(events, folded.position).readOn(userId);
+  for (const stream of [...folded.phoneIds.map(phoneStream), ...later])
+    if (kindOf(stream) === 'phone' && !numberHolders.has(idOf(stream)))
+      numberHolders.set(idOf(stream), await readReservation(events, stream));
   return { userId, phoneIds: new Set(), numberHolders, usernames: [...usernames], numbers: [...numbers] };
 }
 

@@ -139,6 +139,8 @@ test(
       const found = await listed({ ...deps, models: models() }, EVE);
       assert.equal(sorted(found), sorted(after));
       assert.equal(found.slice(0, 2), after.slice(0, 2));
+      const erased = { ...subjects, find: async () => [undefined] };
+      assert.equal(sorted(await listed({ ...deps, subjects: erased, models: models() }, EVE)), sorted(after));
       const number = { person: { kind: 'number', phoneId: strange } } as const;
       assert.equal(await listed({ ...deps, models: models() }, number), [
         `${taken} later receiver sent GiftReassigned`,

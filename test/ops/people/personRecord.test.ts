@@ -52,6 +52,9 @@ test('shows gifts to a number to the user who held it then, and to no other', as
   await append(6, `phone-${phone_id}`, 'PhoneGivenUp', { user_id: 'ann' });
   await sent(7, 'to-number');
   assert.equal(giftsOf(await personRecord(log, { kind: 'number', phoneId: phone_id }, records)), ['to-number']);
+  // The number is erased for whom it went to: its id is all that is left of it.
+  const without = { events, subjects: { ...subjects, find: async () => [undefined] } };
+  assert.equal(giftsOf(await personRecord(without, { kind: 'user', userId: 'eve' }, records)), ['to-eve']);
 });
 
 test('shows how long a shared card stays, and of an erased person not whose it is by now', async () => {

@@ -13,7 +13,8 @@ import { parkedInLog } from '../../parked/parkedView.js';
 import type { ErasureDeps } from './derivedData.js';
 import { type Erasure, erasedIn, storeErasure, unfinished } from './erasureRecord.js';
 import { type RelatedSubjects, relatedSubjects } from './relatedSubjects.js';
-import { isTaken, reservedNames, type Stopped, stopPerson } from './stopPerson.js';
+import { reservedNames } from '../personTraces.js';
+import { isTaken, type Stopped, stopPerson } from './stopPerson.js';
 
 const PURCHASES_AT_ONCE = 64;
 

@@ -16,9 +16,9 @@ import { type Entry, retireEntry } from '../../../domain/entry.js';
 import { ERASURE_REASON, type Person } from '../../../domain/erasure.js';
 import { userSubject } from '../../../domain/personalFields.js';
 import { idOf, kindOf } from '../../../domain/streamName.js';
-import type { EventStore, Position } from '../../../ports/eventStore.js';
+import type { EventStore } from '../../../ports/eventStore.js';
 import { readableFields } from '../../../runtime/personal/index.js';
-import type { Names } from '../personTraces.js';
+import type { Names, ReservedNames } from '../personTraces.js';
 import type { ErasureLog } from './erasureRecord.js';
 
 /** Data to be removed with a person who can do nothing any more. */
@@ -112,31 +112,6 @@ async function namesWith(
     nameStreams,
     nameRows: nameStreams.map(idOf),
     unreadable: nameStreams.filter((stream) => !Buffer.isBuffer(texts.get(idOf(stream)))),
-  };
-}
-
-interface ReservedNames {
-  /**
-   * Reads the log further, up to its present end.
-   * @returns streams of the names that the user ever had
-   * @throws UnavailableError
-   */
-  readOn(userId: string): Promise<ReadonlySet<string>>;
-}
-
-/** Reader of the names that one person ever had. */
-export function reservedNames(events: Pick<EventStore, 'readAll'>): ReservedNames {
-  const streams = new Set<string>();
-  let position: Position | undefined;
-  return {
-    async readOn(userId) {
-      for await (const batch of events.readAll(position, { types: ['UsernameTaken', 'PhoneTaken'] })) {
-        for (const { stream, data } of batch.events)
-          if ((data as { readonly user_id: string }).user_id === userId) streams.add(stream);
-        ({ position } = batch);
-      }
-      return streams;
-    },
   };
 }
 
