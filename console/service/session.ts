@@ -71,6 +71,7 @@ export async function signIn(username: string, password: string): Promise<string
   if (response.ok) {
     activeAt = Date.now();
     isEnding = false;
+    tabs.postMessage({ in: true });
     await begin(response);
     return undefined;
   }
@@ -136,7 +137,9 @@ async function tellEnd(): Promise<void> {
 export async function startSession(): Promise<void> {
   for (const event of ['pointerdown', 'keydown', 'wheel'] as const)
     addEventListener(event, noteActivity, { passive: true });
-  tabs.onmessage = ({ data }: MessageEvent<{ readonly out?: string }>) => {
+  tabs.onmessage = ({ data }: MessageEvent<{ readonly out?: string; readonly in?: true }>) => {
+    // The sign-in has ended the former session: what would be ended now is the new one, of all tabs.
+    if (data.in === true) isEnding = false;
     if (data.out === undefined) activeAt = Date.now();
     else if (data.out === '') beginAnew();
     else forget(data.out);

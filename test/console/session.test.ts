@@ -76,6 +76,29 @@ testHere(
   },
 );
 
+testHere(
+  'lets a new sign-in be where another tab could not tell the service of the former one’s end',
+  async (context) => {
+    const one = await signedIn(context.browser, context.service.url, '/find');
+    await onConsole(one, async (page) => {
+      const left = await one.context.newPage();
+      await left.clock.install();
+      await left.goto(`${context.service.url}/console`);
+      await left.getByRole('button', { name: 'Sign out' }).waitFor();
+      await left.route('**/console/session/end', async (route) => route.abort());
+      await left.clock.runFor('15:30');
+      await page.getByText(IDLE).waitFor();
+      await signIn(page);
+      await left.unroute('**/console/session/end');
+      await left.clock.runFor('00:30');
+      await page.getByLabel('What was named').fill('bob@test.example');
+      await page.getByLabel('Reason').fill('a call');
+      await page.getByRole('button', { name: 'Find' }).click();
+      await page.getByText('Taken for a username.').waitFor();
+    });
+  },
+);
+
 testHere('notices that the service has ended the session, at the next call', async ({ service, browser }) => {
   const one = await signedIn(browser, service.url, '/find');
   await onConsole(one, async (page) => {
