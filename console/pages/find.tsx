@@ -1,5 +1,5 @@
 /** One field for whatever a caller, a log or a colleague has named. */
-import { useId, useState } from 'preact/hooks';
+import { useId, useRef, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { Page, Problem } from '../parts/page.js';
 import { messageOf } from '../service/attempt.js';
@@ -22,21 +22,27 @@ export function Find() {
   const [text, setText] = useState('');
   const [reason, setReason] = useState('');
   const [search, setSearch] = useState<Search>();
+  /** Number of the latest search, or of the text that was typed since. */
+  const latest = useRef(0);
   const candidates = candidatesOf(text.trim());
   // An id of a gift or a transaction is found without a reason.
   const needsReason = candidates[0]?.needsReason ?? false;
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
-    setSearch({ state: 'searching' });
+    const own = ++latest.current;
+    // An answer that comes after another text was typed must not be shown as what is known of that one.
+    const show = (after: Search): void => (own === latest.current ? setSearch(after) : undefined);
+    show({ state: 'searching' });
     try {
       const tried = candidates.filter((one) => !one.needsReason || reason.trim() !== '');
       for (const as of tried) {
         const found = await as.find(reason.trim());
-        if (found !== undefined) return setSearch({ state: 'found', as, found });
+        if (own !== latest.current) return;
+        if (found !== undefined) return show({ state: 'found', as, found });
       }
-      setSearch({ state: 'none', tried, untried: candidates.filter((one) => !tried.includes(one)) });
+      show({ state: 'none', tried, untried: candidates.filter((one) => !tried.includes(one)) });
     } catch (error) {
-      setSearch({ state: 'failed', message: messageOf(error) });
+      show({ state: 'failed', message: messageOf(error) });
     }
   };
   return (
@@ -57,6 +63,7 @@ export function Find() {
             value={text}
             onInput={({ currentTarget }) => {
               setText(currentTarget.value);
+              latest.current++;
               setSearch(undefined);
             }}
           />

@@ -59,9 +59,12 @@ export function Action(props: ActionProps) {
   const isFirst = useRef(true);
   const [busy, setBusy] = useState(false);
   const [outcome, setOutcome] = useState<Outcome>();
+  /** Number of changes to values and choice: what a call says is true of those that it was made with. */
+  const changes = useRef(0);
   // Another choice, as other values, is another command; what was done to the former one stays to be read.
   useLayoutEffect(() => {
     if (isFirst.current) return void (isFirst.current = false);
+    changes.current++;
     setOutcome((before) => (before?.kind === 'done' ? before : undefined));
     // Lines name entities of the former choice.
     const lines = new Set(fields.filter(({ type }) => type === 'lines').map(({ name }) => name));
@@ -74,20 +77,26 @@ export function Action(props: ActionProps) {
   if (session.value.state === 'in' && !may(roles)) return null;
   const values: Values = { ...startsOf(fields), ...typed };
   const change = (name: string, value: string): void => {
+    changes.current++;
     draft({ typed: { ...typed, [name]: value } });
     setOutcome(undefined);
   };
   const say: Say = (text) => setOutcome({ kind: 'working', text });
   const work = async (kind: 'previewed' | 'done', call: () => Promise<ComponentChildren>): Promise<void> => {
+    const before = changes.current;
+    const isOfOthers = (): boolean => changes.current !== before;
     setBusy(true);
     try {
-      setOutcome({ kind, text: await call() });
+      const text = await call();
+      // The button must not act on values that no preview was shown of.
+      setOutcome(kind === 'previewed' && isOfOthers() ? undefined : { kind, text });
       if (kind === 'done') {
-        draft();
+        // What was typed since is not done.
+        if (!isOfOthers()) draft();
         done?.();
       }
     } catch (error) {
-      setOutcome({ kind: 'failed', text: messageOf(error) });
+      setOutcome(kind === 'previewed' && isOfOthers() ? undefined : { kind: 'failed', text: messageOf(error) });
     } finally {
       setBusy(false);
     }

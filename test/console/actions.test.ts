@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { accessStream } from '../../src/domain/access.js';
 import { buy, buyOne, notificationOver } from '../support/service/giftFlow.js';
 import { type Json, type Service } from '../support/service/service.js';
-import { engineAway, eventsOf, fillIn, find, formOf, keysOf, loseAnswer, press, preview } from './hands.js';
+import { engineAway, eventsOf, fillIn, find, formOf, holdCall, keysOf, loseAnswer, press, preview } from './hands.js';
 import { consoleSuite, onConsole, signedIn } from '../support/service/console.js';
 
 const { test, testHere } = consoleSuite('actions');
@@ -106,6 +106,42 @@ testHere('do nothing while Enter is held down, until the preview was read', asyn
     await form.getByText('What was done: 1 done.').waitFor();
   });
   assert.deepEqual(await typesOf(service, gift), ['GiftIssued', 'GiftBlocked']);
+});
+
+testHere('show no preview of values that were changed while it was made', async ({ service, browser }) => {
+  const gift = await buyOne(service);
+  await onConsole(await signedIn(browser, service.url, `/gifts/${gift}`, 'sue'), async (page) => {
+    const [soon = '', late = ''] = [30, 9_000].map((days) =>
+      new Date(Date.now() + (365 + days) * 86_400_000).toISOString().slice(0, 10),
+    );
+    const form = await fillIn(page, 'Extend', { 'New last valid day': soon, Reason: 'a complaint' });
+    const goOn = await holdCall(page, '**/ops/actions');
+    await form.getByRole('button', { name: 'Show what will happen' }).click();
+    await form.getByLabel('New last valid day').fill(late);
+    goOn();
+    await form.locator('button[aria-busy=false]').waitFor();
+    assert.match(await preview(form), /1 will be refused/);
+  });
+  assert.deepEqual(await typesOf(service, gift), ['GiftIssued']);
+});
+
+testHere('show nothing found for a text that another one has replaced', async ({ service, browser }) => {
+  const [gift, other] = [await buyOne(service), await buyOne(service)];
+  await onConsole(await signedIn(browser, service.url, '/find', 'sue'), async (page) => {
+    const goOn = await holdCall(page, `**/ops/gifts/${gift}/history`);
+    const named = page.getByLabel('What was named');
+    await named.fill(gift);
+    await page.keyboard.press('Enter');
+    await named.fill(other);
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: other }).waitFor();
+    const late = page.waitForResponse(`**/ops/gifts/${gift}/history`);
+    goOn();
+    await (await late).finished();
+    await page.getByRole('heading', { level: 1 }).click();
+    assert.equal(await page.getByRole('link', { name: gift }).count(), 0);
+    assert.equal(await page.getByRole('link', { name: other }).count(), 1);
+  });
 });
 
 testHere('refund a single gift on its page', async ({ service, browser }) => {

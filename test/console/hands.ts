@@ -1,5 +1,6 @@
 /** What a person at the console does on its pages, by roles and labels, and what may happen to their calls. */
 import type { Locator, Page } from 'playwright-core';
+import { deferred } from '../../src/lib/async/deferred.js';
 
 /** The form of an action, with the button that opens it. */
 export const formOf = (page: Page, label: string): Locator =>
@@ -54,6 +55,20 @@ export async function loseAnswer(page: Page, path: string): Promise<void> {
     },
     { times: 1 },
   );
+}
+
+/** Holds the next call of this path back. @returns a function that lets it go on */
+export async function holdCall(page: Page, path: string): Promise<() => void> {
+  const held = deferred<void>();
+  await page.route(
+    path,
+    async (route) => {
+      await held.promise;
+      await route.continue();
+    },
+    { times: 1 },
+  );
+  return held.resolve;
 }
 
 /** Has the next call of this path find an engine away. */
