@@ -10,6 +10,7 @@ import os from 'node:os';
 import perfHooks from 'node:perf_hooks';
 import timers from 'node:timers';
 import timersPromises from 'node:timers/promises';
+import { Ajv } from 'ajv';
 import {
   after,
   endTimer,
@@ -32,6 +33,8 @@ import { outside } from './outside.js';
 let running = 0;
 let replaced = false;
 const subtleCrypto = crypto.webcrypto.subtle;
+/** Private keys that are remembered. */
+const MOST_KEYS = 100;
 
 /** Replaces the builtins until the returned function is called. */
 export function enterBuiltins(): () => void {
@@ -61,6 +64,7 @@ function replaceAll(): void {
   replaceChance();
   replaceThreadPool();
   replaceMachine();
+  replaceCompiler();
   syncBuiltinESMExports();
 }
 
@@ -168,9 +172,40 @@ function replaceThreadPool(): void {
     };
   const subtle = Object.getPrototypeOf(subtleCrypto) as typeof subtleCrypto;
   replaceHmac(subtle, done);
+  replaceKeys();
   for (const name of ['digest', 'encrypt', 'decrypt', 'deriveBits'] as const) replace(subtle, name, done);
   replaceFiles(replace);
   replaceFilePromises(replace, done);
+}
+
+/** Reads a private key once: a run reads the same few again and again. */
+function replaceKeys(): void {
+  const known = new Map<string, crypto.KeyObject>();
+  replace(crypto, 'createPrivateKey', (original) => (given: unknown) => {
+    const text = JSON.stringify(given);
+    const key = known.get(text) ?? (original(given as crypto.PrivateKeyInput) as crypto.KeyObject);
+    if (known.size >= MOST_KEYS) known.clear();
+    known.set(text, key);
+    return key;
+  });
+}
+
+/** Compiles equal schemas once: real processes compile each once in their lives, those of a run live for seconds. */
+function replaceCompiler(): void {
+  const compiled = new WeakMap<Ajv, Map<string, unknown>>();
+  replace(
+    Object.getPrototypeOf(Ajv.prototype) as Ajv,
+    'compile',
+    (original) =>
+      function (this: Ajv, schema: object): unknown {
+        const known = compiled.get(this) ?? new Map<string, unknown>();
+        compiled.set(this, known);
+        const text = JSON.stringify(schema);
+        const validate = known.get(text) ?? (original.call(this, schema) as unknown);
+        known.set(text, validate);
+        return validate;
+      },
+  );
 }
 
 type CryptoKey = crypto.webcrypto.CryptoKey;

@@ -7,6 +7,10 @@
 const nextTurn = setImmediate;
 let last: Promise<unknown> = Promise.resolve();
 let pending = 0;
+/** Callbacks that Node calls one after the other, with all microtasks and ticks between, in one turn of its loop. */
+const CALLS_OF_TURN = 128;
+let calls = 0;
+let wake: (() => void) | undefined;
 
 /** Does outside work after all earlier such work. */
 export async function outside<T>(work: () => Promise<T>): Promise<T> {
@@ -22,6 +26,23 @@ export async function outside<T>(work: () => Promise<T>): Promise<T> {
 
 /** Resolves once no microtask, no tick and no outside work is left. */
 export async function drained(): Promise<void> {
-  do await new Promise((resolve) => nextTurn(resolve));
-  while (pending > 0);
+  await nextCall();
+  while (pending > 0) await new Promise((resolve) => nextTurn(resolve));
+}
+
+/** Resolves after all microtasks and ticks. A turn of the loop for each entry would take longer than most entries. */
+function nextCall(): Promise<void> {
+  return new Promise((resolve) => {
+    wake = resolve;
+    if (calls > 0) return;
+    calls = CALLS_OF_TURN;
+    for (let n = 0; n < CALLS_OF_TURN; n++) nextTurn(called);
+  });
+}
+
+function called(): void {
+  calls -= 1;
+  const waiting = wake;
+  wake = undefined;
+  waiting?.();
 }
