@@ -23,7 +23,7 @@ export async function textOfAll(values: readonly MetricValues[], processes: read
     values: processes.map((one) => ({ labels: { [PROCESS_LABEL]: one.number }, value: read(one) })),
   });
   const ofProcesses = [
-    own('gift_process_serves', 'gauge', 'Whether the process of this number serves: 1 or 0', ({ serves }) =>
+    own('gift_process_serves', 'gauge', 'Whether the process of this number serves and answers: 1 or 0', ({ serves }) =>
       Number(serves),
     ),
     own(

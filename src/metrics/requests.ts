@@ -8,6 +8,11 @@ export type RequestTally = (method: string, route: string | undefined, status: n
 
 /** Methods that are counted under their names. Any other method, which a client may make up, counts as `other`. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS']);
+/**
+ * Answers of which an alert tells each. They are shown from the start, with 0: an alert sees no increase in a series
+ * that starts with its first answer.
+ */
+const SHOWN_FROM_START = [{ method: 'POST', route: '/ops/people/:personId/erasure', status: 202 }] as const;
 
 interface RouteTally {
   readonly method: string;
@@ -32,6 +37,7 @@ export function countRequests(show: Exposition): RequestTally {
     }
     return tally;
   };
+  for (const { method, route, status } of SHOWN_FROM_START) begin(method, route).statuses.set(status, 0);
 
   show.counter(
     {

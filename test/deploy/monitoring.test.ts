@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
 import { textOfAll } from '../../src/metrics/ofAll.js';
-import { namesOf } from '../support/service/exposed.js';
+import { namesOf, valuesOf } from '../support/service/exposed.js';
 import { startService } from '../support/service/service.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -60,7 +60,8 @@ const WORDS = new Set([
 /** Labels that Prometheus adds to every target. */
 const PROMETHEUS_OWN = new Set(['up']);
 /** Of the processes behind one port, which their supervising process shows. */
-const OF_PROCESSES = namesOf(await textOfAll([], [{ number: 1, serves: true, deaths: 0 }]));
+const TEXT_OF_PROCESSES = await textOfAll([], [{ number: 1, serves: true, deaths: 0 }]);
+const OF_PROCESSES = namesOf(TEXT_OF_PROCESSES);
 
 /**
  * The metrics that a query names: identifiers that are neither words of the language nor labels. @throws Error for
@@ -135,6 +136,44 @@ test('names only metrics that the service has in alerts and dashboard', async ()
   ]);
 });
 
+/** The series that an alert takes the increase of, as patterns: one for each alternative of a label's value. */
+function increasing(expr: string): RegExp[] {
+  return [...expr.matchAll(/increase\((\w+)(?:\{([^}]*)\})?\[/g)].flatMap(([, name = '', labels = '']) =>
+    [...labels.matchAll(/(\w+)=(~?)"([^"]*)"/g)]
+      .map(([, label = '', isPattern, value = '']) =>
+        (isPattern === '~' ? value.split('|') : [value.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')]).map(
+          (one) => `(?=.*[{,]${label}="(?:${one})")`,
+        ),
+      )
+      .reduce((all, some) => all.flatMap((one) => some.map((other) => one + other)), [''])
+      .map((found) => new RegExp(`^${name}(?![a-z_])${found}`)),
+  );
+}
+
+test('shows from the start each count whose first increase an alert must notice', async () => {
+  const service = await startService({ split: false });
+  let series: readonly string[];
+  try {
+    const text = (await service.ask('GET', '/metrics')).text;
+    series = [...valuesOf(text).keys(), ...valuesOf(TEXT_OF_PROCESSES).keys()];
+  } finally {
+    await service.close();
+  }
+  const counts = rules.flatMap(({ alert, expr }) => increasing(expr).map((pattern) => ({ alert, pattern })));
+  assert.ok(counts.length > 12);
+  assert.equal(
+    counts.filter(({ pattern }) => !series.some((one) => pattern.test(one))).map(({ alert }) => alert),
+    [],
+  );
+});
+
+test('tells of a provider that is left alone, also while one request tries it', () => {
+  const { expr } = rules.find(({ alert }) => alert === 'GiftProviderDown')!;
+  const [, states] = /state=~"([^"]+)"/.exec(expr) ?? [];
+  for (const [state, isAlone] of Object.entries({ open: true, half_open: true, closed: false }))
+    assert.is(new RegExp(`^(?:${states})$`).test(state), isAlone, state);
+});
+
 test('notices a metric that does not exist', () => {
   assert.equal(metricsOf('sum by (le) (rate(gift_a_bucket{x="gift_b"}[5m])) / gift_c > 1e9 or vector(0)'), [
     'gift_a_bucket',
@@ -179,12 +218,14 @@ test('gives each alert its own name, a severity, a summary and a chapter of the 
 
 test('does not call slow what takes its time by its nature', () => {
   const { expr } = rules.find(({ alert }) => alert === 'GiftRequestsSlow')!;
-  const [, purchases, others] = /route!="([^"]+)",route!~"([^"]+)"/.exec(expr) ?? [];
-  assert.is(purchases, '/api/v2/transactions');
+  const [, slow] = /route!~"([^"]+)"/.exec(expr) ?? [];
   // Prometheus matches whole values.
-  for (const route of ['/ops/totals', '/ops/projections', '/ops/projections/:name/verification'])
-    assert.match(route, new RegExp(`^(?:${others})$`));
-  assert.not.match('/api/v2/gifts/:giftId', new RegExp(`^(?:${others})$`));
+  const pattern = new RegExp(`^(?:${slow})$`);
+  // A purchase waits for its charge, a long poll of the feed for an event.
+  for (const route of ['/api/v2/transactions', '/api/v2/events', '/ops/totals', '/ops/projections/:name/verification'])
+    assert.match(route, pattern);
+  for (const route of ['/api/v2/gifts/:giftId', '/api/v2/transactions/:transactionId'])
+    assert.not.match(route, pattern);
 });
 
 test('gives panels of the dashboard ids and places of their own', () => {

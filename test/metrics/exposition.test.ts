@@ -58,6 +58,7 @@ test("counts requests by pattern and status, and makes no labels of callers' met
   assert.equal(
     [...found].filter(([name]) => name.startsWith('gift_http_requests_total')),
     [
+      ['gift_http_requests_total{method="POST",route="/ops/people/:personId/erasure",status="202"}', 0],
       ['gift_http_requests_total{method="GET",route="/api/v2/gifts/:giftId",status="200"}', 2],
       ['gift_http_requests_total{method="GET",route="/api/v2/gifts/:giftId",status="404"}', 1],
       ['gift_http_requests_total{method="POST",route="/api/v2/gifts/:giftId",status="405"}', 1],

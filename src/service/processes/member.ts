@@ -83,7 +83,12 @@ export function memberOf(env: Readonly<Record<string, string | undefined>>): Mem
           const answers = await ofAll('metrics');
           return textOfAll(
             answers.flatMap(({ value }) => (value === undefined ? [] : [value as MetricValues])),
-            answers.map(({ number, state, deaths }) => ({ number, serves: state === 'serving', deaths })),
+            // A process that is frozen has connections that it does not answer.
+            answers.map(({ number, state, deaths, value }) => ({
+              number,
+              serves: state === 'serving' && value !== undefined,
+              deaths,
+            })),
           );
         },
       };

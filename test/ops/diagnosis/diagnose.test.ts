@@ -226,6 +226,19 @@ const TABLE: readonly (readonly [
     /^stripe is in trouble/,
   ],
   [
+    'one request tries the card provider, which does not answer',
+    {
+      metrics: async () =>
+        [
+          'gift_provider_breaker_state{provider="stripe",state="closed"} 0',
+          'gift_provider_breaker_state{provider="stripe",state="half_open"} 1',
+          'gift_provider_breaker_state{provider="stripe",state="open"} 0',
+        ].join('\n'),
+    },
+    ['provider_left_alone'],
+    /^stripe is in trouble/,
+  ],
+  [
     'what was to be sent is not sent',
     { lateSends: async () => ({ count: 2, more: false, example: '6ec0bd7f' }) },
     ['sends_late'],

@@ -196,6 +196,13 @@ test('shows all processes on one page of metrics and in one readiness, whichever
     const reply = await Promise.race(shown);
     assert.match(reply?.body ?? '', /process \d does not answer/);
     assert.equal(reply?.status, 503);
+    const page = Array.from({ length: 2 }, () => sendRaw(url, get('/metrics'), { waitMs: FOR_EVER_MS }));
+    shown.push(...page);
+    const { body = '' } = (await Promise.race(page)) ?? {};
+    const serving = [...body.matchAll(/^gift_process_serves\{process_number="\d"\} (\d)$/gm)].map(
+      ([, value = '']) => value,
+    );
+    assert.deepEqual(serving.toSorted(), ['0', '1'], 'an alert tells of the frozen one');
   } finally {
     process.kill(frozen, 'SIGCONT');
   }

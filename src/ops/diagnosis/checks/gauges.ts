@@ -16,9 +16,12 @@ function samplesOf(text: string, metric: string): Sample[] {
   });
 }
 
+/** States of a breaker that leaves its provider alone; `half_open`: but for one request that tries it. */
+const LEFT_ALONE: ReadonlySet<string | undefined> = new Set(['open', 'half_open']);
+
 export function checkGauges(text: string): Found[] {
   const open = samplesOf(text, 'gift_provider_breaker_state').filter(
-    ({ labels, value }) => labels['state'] === 'open' && value === 1,
+    ({ labels, value }) => LEFT_ALONE.has(labels['state']) && value === 1,
   );
   const stalled = samplesOf(text, 'gift_webhook_endpoints')
     .filter(({ labels }) => labels['state'] === 'stalled')
