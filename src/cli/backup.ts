@@ -11,7 +11,7 @@ import { type CheckedLog, refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey, HASH_KEY_FILE, MASTER_KEY_FILE, SEAL_KEY_FILE, TOKEN_KEY_FILE } from '../service/keys.js';
 import { backupFailureOf, refuseUnlessNew } from './backupFile.js';
 import { withLog } from './engines.js';
-import { outputOptions, reasonOf, recordTaking } from './exports.js';
+import { outputOptions, reasonOf, recordIfPossible, recordTaking } from './exports.js';
 import { notStandard } from './fileNames.js';
 import { examples, jsonLine } from './output.js';
 import { progressBars } from './progress.js';
@@ -66,7 +66,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
   await withLog(
     terminal,
     async ({ events, ...log }) => {
-      await recordTaking(terminal, events, 'gift backup', { file: path }, reason);
+      const record = await recordTaking(terminal, events, 'gift backup', { file: path }, reason);
       const hashKey = await fittingKey(terminal, { events, ...log }, findHashKey(config));
       const { signal } = terminal;
       const bars = progressBars(terminal.stderr);
@@ -92,6 +92,9 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
             ),
         });
         bars.clear();
+        // A backup without this end counts as one that failed (docs/support.md#what-is-wrong).
+        if (record !== undefined)
+          await recordIfPossible(terminal, 'backup', async () => record.end(count, position, true));
         const keep = keptBeside(config, set, hashKey !== undefined);
         if (flags.json === true)
           return await writeLines(terminal.stdout, [

@@ -99,6 +99,7 @@ export function cliAccess(events: EventStore): CliAccess {
 /**
  * Records that the whole log is handed out by the command `what`. A log that can't take the record (sealed, full disk)
  * is handed out all the same, with a warning.
+ * @returns `undefined` where the log took no record
  */
 export async function recordTaking(
   terminal: Terminal,
@@ -106,25 +107,29 @@ export async function recordTaking(
   what: string,
   asked: Asked,
   reason: string | null,
-): Promise<void> {
-  await recordIfPossible(terminal, what.slice('gift '.length), async () =>
+): Promise<StartedOperation | undefined> {
+  return recordIfPossible(terminal, what.slice('gift '.length), async () =>
     cliAccess(events).start(what, asked, { personal: true, reason }),
   );
 }
 
-/** Appends the record of a `work` that is done also where the log can't take the record: that is a warning. */
-export async function recordIfPossible(
+/**
+ * Appends the record of a `work` that is done also where the log can't take the record: that is a warning.
+ * @returns `undefined` where the log took no record
+ */
+export async function recordIfPossible<T>(
   { stderr }: Pick<Terminal, 'stderr'>,
   work: string,
-  record: () => Promise<unknown>,
-): Promise<void> {
+  record: () => Promise<T>,
+): Promise<T | undefined> {
   try {
-    await record();
+    return await record();
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
     await writeLines(stderr, [
       `gift: the log takes no record of this ${work} (${error.message}); it is made all the same`,
     ]);
+    return undefined;
   }
 }
 

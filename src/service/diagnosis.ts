@@ -168,6 +168,8 @@ async function routinesOf(events: EventStore, config: Config): ReturnType<Engine
       let last: string | undefined;
       const outcomes = new Map<string, number>();
       for await (const call of recordedCalls(events, calls, ROUTINE_DAYS, now)) {
+        // One that failed, or was broken off, has backed up or compared nothing.
+        if (call.count === undefined) continue;
         last ??= call.at;
         if (of === 'backup') break;
         addOutcome(outcomes, call);

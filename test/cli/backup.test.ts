@@ -95,12 +95,14 @@ test('restores a backup with the same events in order, a new log id and records 
     ),
   );
   assert.is(statSync(file).mode & 0o777, 0o600);
-  const texts = await textsOf(data);
-  const [recorded] = (await logOf(data)).slice(-1);
+  const texts = (await textsOf(data)).slice(0, -1);
+  const [recorded, ended] = (await logOf(data)).slice(-2);
   assert.equal(
     [recorded!.type, (recorded!.data as { reason: string }).reason, (recorded!.data as { personal: boolean }).personal],
     ['OperationStarted', 'Friday', true],
   );
+  const { complete, count } = ended!.data as { complete: boolean; count: number };
+  assert.equal([ended!.type, complete, count], ['OperationEnded', true, 601]);
 
   freshWithKeys(context);
   const restored = await gift(fresh, RESTORE(file));

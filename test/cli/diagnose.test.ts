@@ -41,6 +41,9 @@ test.after.each(({ dir }) => rmSync(dir, { recursive: true, force: true }));
 
 test('names a stopped service, an unsigned log, and a log that nobody backs up', async ({ dir, diagnosed }) => {
   assert.deepEqual(await diagnosed(), AT_REST);
+  const broken = await gift(dir, ['backup', join(dir, 'broken.log')], { signal: AbortSignal.abort() });
+  assert.equal(broken.code, 130);
+  assert.deepEqual(await diagnosed(), AT_REST, 'nothing was backed up');
   assert.equal((await gift(dir, ['backup', join(dir, 'backup.log')])).code, 0);
   assert.deepEqual(await diagnosed(), AT_REST.slice(0, 2));
 });

@@ -5,6 +5,8 @@ import { PROJECTIONS } from '../../src/projections/index.js';
 import { timeKey } from '../../src/projections/timeKey.js';
 import { loadConfig } from '../../src/service/config.js';
 import { type DiagnosisOptions, engineSources, type EngineSources } from '../../src/service/diagnosis.js';
+import { accessRecorder } from '../../src/commands/recordAccess.js';
+import { memoryEvents } from '../support/engines/memoryEvents.js';
 import { memoryRecords } from '../support/engines/memoryRecords.js';
 
 const test = suite('where a diagnosis looks');
@@ -29,6 +31,54 @@ function sources(due: readonly string[], env: Readonly<Record<string, string>> =
     projections: PROJECTIONS,
   });
 }
+/** Routines of a log that is older than they may be. `work` leaves records in it. */
+async function routinesAfter(
+  work: (recorder: ReturnType<typeof accessRecorder>) => Promise<void>,
+): ReturnType<EngineSources['routines']> {
+  const events = memoryEvents();
+  let at = minutesAgo(20 * 24 * 60);
+  const recorder = accessRecorder(events, () => at);
+  await recorder.shown({ by: {} }, { what: 'gift history', asked: {}, personal: false, reason: null }, 1);
+  at = minutesAgo(1);
+  await work(recorder);
+  const config = loadConfig({
+    PAYMENTS: 'stripe',
+    STRIPE_SECRET_KEY: 'sk_test_1',
+    STRIPE_WEBHOOK_SECRET: 'whsec_1',
+  });
+  return engineSources({
+    log: () => ({ events }) as unknown as ReturnType<DiagnosisOptions['log']>,
+    read: () => assert.fail('the read store is not read'),
+    config,
+    projections: PROJECTIONS,
+  }).routines();
+}
+
+test('takes neither a backup nor a reconciliation that failed for one that was done', async () => {
+  const requests = ['gift backup', 'gift payments reconcile'].map((what) => ({
+    what,
+    asked: { day: '2026-05-04' },
+    personal: false,
+    reason: null,
+  }));
+  const failed = await routinesAfter(async (recorder) => {
+    // A killed one has no end.
+    for (const request of requests) await recorder.start({ by: {} }, request);
+    for (const request of requests) await (await recorder.start({ by: {} }, request)).end(0, null, false);
+  });
+  assert.deepEqual(
+    failed.map(({ of, last }) => [of, last]),
+    [
+      ['backup', undefined],
+      ['reconciliation', undefined],
+    ],
+  );
+  const done = await routinesAfter(async (recorder) => {
+    for (const request of requests) await (await recorder.start({ by: {} }, request)).end(0, null, true);
+  });
+  assert.ok(done.every(({ last }) => last !== undefined));
+});
+
 const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
 
 test('counts what was to be sent five minutes ago, once the read model serves', async () => {

@@ -33,4 +33,17 @@ test('are found within the days, the latest first, among other calls, with their
   assert.deepEqual(await found(3, 'gift copy'), []);
 });
 
+test('have their outcome also where they ended on the next day', async () => {
+  const events = memoryEvents();
+  let at = '2026-05-01T23:59:50.000Z';
+  const recorder = accessRecorder(events, () => at);
+  const request = { what: 'gift backup', asked: {}, personal: true, reason: null };
+  const nightly = await recorder.start({ by: { user: 'cli:root@vm' } }, request);
+  at = '2026-05-02T00:00:20.000Z';
+  await nightly.end(7, null, true);
+  const calls: RecordedCall[] = [];
+  for await (const call of recordedCalls(events, new Set(['gift backup']), 7, Date.UTC(2026, 4, 3))) calls.push(call);
+  assert.deepEqual(calls, [{ at: '2026-05-01T23:59:50.000Z', asked: {}, count: 7 }]);
+});
+
 test.run();

@@ -48,7 +48,7 @@ export interface Routine {
   readonly of: 'backup' | 'reconciliation';
   /** Days within which it is done again. */
   readonly days: number;
-  /** When it was begun last, within these days; `undefined`: it was not. */
+  /** When the last one that was done whole began, within these days; `undefined`: there was none. */
   readonly last: string | undefined;
   /** Days whose last comparison found differences. */
   readonly differing: readonly { readonly day: string; readonly differences: number }[];
