@@ -74,6 +74,11 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
     );
     progress.clear();
     await writeLines(terminal.stdout, flags.json === true ? reportAsJson(report) : describeReport(report));
+    // Beside a service's log that is elsewhere this looks as if all were done.
+    if (log.fresh && !report.dryRun)
+      terminal.stderr.write(
+        `gift: there was no event log in ${config.dataDir}, and this import has made one: if the service's is elsewhere, set DATA_DIR to it\n`,
+      );
     for (const id of report.mixedClients)
       terminal.stderr.write(
         `gift: staff and others log in through client ${id}, and its entry does not say whether staff may: give it "staff": false, or a client of its own with "staff": true to staff\n`,

@@ -6,7 +6,7 @@ import { BackupDamagedError } from '../ops/backup/backupLines.js';
 import { loadConfig } from '../service/config.js';
 import { openPersonal } from '../service/personal.js';
 import { backupFailureOf, refuseUnlessNew } from './backupFile.js';
-import { refuseOtherKeys, withLog } from './engines.js';
+import { type OpenedLog, refuseOtherKeys, withLog } from './engines.js';
 import { eraseAgain, IF_BOTH_ARE_OLDER, openLines, refuseFailed } from './people/eraseAgain.js';
 import { recordTaking } from './exports.js';
 import { notStandard } from './fileNames.js';
@@ -110,7 +110,14 @@ async function runRestore(terminal: Terminal, path: string): Promise<void> {
 }
 
 async function runRewrap(terminal: Terminal): Promise<void> {
-  const { keys, master } = openPersonal(loadConfig(terminal.env));
+  await withLog(terminal, async (log) => {
+    // Of another key store, or an empty one, "0 of 0 rows" would say that the old key is needed no longer.
+    await refuseOtherKeys(log);
+    await rewrap(terminal, log);
+  });
+}
+
+async function rewrap(terminal: Terminal, { keys, master }: Pick<OpenedLog, 'keys' | 'master'>): Promise<void> {
   try {
     const { rows, rewrapped, altered } = await rewrapKeys(keys, master, terminal.signal);
     await writeLines(terminal.stdout, [`${rewrapped} of ${rows} rows were wrapped anew under the first MASTER_KEY`]);
@@ -120,8 +127,6 @@ async function runRewrap(terminal: Terminal): Promise<void> {
     );
   } catch (error) {
     throw terminal.signal.aborted ? interrupted(REPEAT) : error;
-  } finally {
-    await keys.close();
   }
 }
 

@@ -87,4 +87,12 @@ test('reports a full disk and a missing folder by name, and leaves nothing behin
   assert.equal(readdirSync(dir), ['data']);
 });
 
+test('rewraps no rows of another folder, where 0 of 0 would say that the old key is needed no longer', async (context) => {
+  const nowhere = join(context.dir, 'nowhere');
+  const { code, out, err } = await gift({ DATA_DIR: nowhere, MASTER_KEY: 'n'.repeat(40) }, ['keys', 'rewrap']);
+  assert.equal([code, out], [1, '']);
+  assert.match(err, `there is no event log in ${nowhere}: set DATA_DIR to the service's data folder`);
+  assert.equal(readdirSync(context.dir), ['data']);
+});
+
 test.run();
