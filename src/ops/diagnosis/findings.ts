@@ -137,7 +137,7 @@ export const FINDINGS = {
   documents_quarantined: {
     harm: 'people',
     means: 'These documents answer 503: an event could not be folded, or what is stored is damaged.',
-    command: 'gift projections repair NAME --found --reason "<why>"',
+    command: 'gift projections verify NAME',
   },
   rebuild_failed: {
     harm: 'people',

@@ -308,7 +308,14 @@ test('reports a document that can not be folded, and fails', async ({ dir }) => 
     await settled(projector, events);
     await projector.close();
   });
-  const ran = await gift(dir, ['projections', 'repair', 'gifts', '--id', 'feedfeedfeedfeedfeed', ...REASON]);
+  // What a diagnosis says to do names the document, and how its cause is seen.
+  const diagnosis = await gift({ DATA_DIR: dir, PORT: '0' }, ['diagnose', '--json']);
+  const finding = diagnosis.records().find(({ code }) => code === 'documents_quarantined');
+  const verified = await gift(dir, String(finding?.['command']).split(' ').slice(1));
+  assert.is(verified.code, 1, verified.out);
+  assert.match(verified.out, /^gifts feedfeedfeedfeedfeed is quarantined: it answers 503\n/);
+  assert.match(verified.out, /put them right with: gift projections repair gifts --found --reason/);
+  const ran = await gift(dir, ['projections', 'repair', 'gifts', '--found', ...REASON]);
   assert.equal(
     [ran.code, ran.out],
     [1, 'gifts feedfeedfeedfeedfeed stays quarantined: GiftRedeemed of a gift that was never bought\n'],

@@ -108,7 +108,8 @@ function modelFindings(
           {
             code: 'documents_quarantined' as const,
             what: `${name}: ${quarantined} ${quarantined === 1 ? 'document is' : 'documents are'} out of service`,
-            command: `gift projections repair ${name} --found --reason "<why>"`,
+            // It lists the documents, and says how to repair them: `repair --found` knows what it has found.
+            command: `gift projections verify ${name}`,
           },
         ]),
   ];

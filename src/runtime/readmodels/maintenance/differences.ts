@@ -29,7 +29,8 @@ export interface Difference {
 
 /**
  * The difference between a served document and the log's; `undefined` for either: no such document. Values of `hidden`
- * fields are masked.
+ * fields are masked. A document that is out of service always differs, also where the log can't be folded into a better
+ * one: nothing else names it.
  * @param misindexed lists find the served document by other values than it has, or miss it
  */
 export function differenceOf(
@@ -39,7 +40,8 @@ export function differenceOf(
   log: StoredDocument | undefined,
   misindexed = false,
 ): Difference | undefined {
-  if (!misindexed && isDeepStrictEqual(served, log)) return undefined;
+  if (!misindexed && !(served !== undefined && isOutOfService(served.body)) && isDeepStrictEqual(served, log))
+    return undefined;
   const places = {
     ...(served === undefined ? {} : { served_at: served.position }),
     ...(log === undefined ? {} : { log_at: log.position }),

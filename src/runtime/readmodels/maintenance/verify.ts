@@ -19,6 +19,7 @@ import { type Difference, differenceOf } from './differences.js';
 import { foldNow, foldSome } from './foldSome.js';
 import { MaintenanceRefusedError, type Verification, type Work } from './orders.js';
 import { progressOf } from './progress.js';
+import { isOutOfService } from '../quarantine.js';
 
 /** Number of documents in a page; `polite`: while requests are answered. */
 const PAGE = { full: 250, polite: 100 };
@@ -186,7 +187,8 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
     if (signal.aborted) throw new VerifyInterruptedError();
     const order = one === undefined ? 1 : other === undefined ? -1 : byBytes(one.id, other.id);
     const isMisindexed = order <= 0 && misindexed.delete(one?.id ?? '');
-    if (isMisindexed || order !== 0 || !isDeepStrictEqual(one, other))
+    const isOut = order === 0 && one !== undefined && isOutOfService(one.body);
+    if (isMisindexed || isOut || order !== 0 || !isDeepStrictEqual(one, other))
       suspects.push((order <= 0 ? one : other)?.id ?? '');
     if (order <= 0) one = await servedInOrder.next();
     if (order >= 0) other = await copy.next();

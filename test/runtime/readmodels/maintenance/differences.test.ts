@@ -21,7 +21,10 @@ test('equal documents differ in nothing, whatever the order of their fields', ()
     undefined,
   );
   assert.is(differenceOf(HIDDEN_FIELDS, 'one', undefined, undefined), undefined);
-  assert.is(differenceOf(HIDDEN_FIELDS, 'one', quarantined, quarantined), undefined);
+});
+
+test('a document that is out of service differs, also where the log can not be folded either', () => {
+  assert.is(differenceOf(HIDDEN_FIELDS, 'one', quarantined, quarantined)?.kind, 'quarantined');
 });
 
 test('every kind of difference is found', () => {
