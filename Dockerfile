@@ -21,7 +21,8 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist/service dist/service
 COPY examples examples
-RUN ln -s /app/dist/service/gift.js /usr/local/bin/gift && mkdir /data && chown node:node /data
+COPY deploy/gift-in-container /usr/local/bin/gift
+RUN mkdir /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 3000 9090

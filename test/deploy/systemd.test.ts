@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
@@ -37,6 +38,32 @@ test("starts Node with this project's program, as its own user, and waits for it
   );
   assert.ok(Number(service?.get('TimeoutStopSec')?.[0]) > 10);
   assert.ok(service?.get('Environment')?.includes(`DATA_DIR=/var/lib/${service.get('StateDirectory')?.[0]}`));
+});
+
+test('calls gift with the settings of the unit, also where there is no file of settings', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'systemd-'));
+  try {
+    writeFileSync(join(dir, 'sudo'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 });
+    const settings = join(dir, 'gift-commerce.env');
+    const script = readFileSync(join(ROOT, 'deploy', 'gift'), 'utf8').replaceAll('/etc/gift-commerce.env', settings);
+    const called = (): string[] =>
+      String(
+        spawnSync('sh', ['-c', script, 'gift', 'log', '--last', '2'], {
+          env: { PATH: `${dir}:${process.env['PATH'] ?? ''}` },
+        }).stdout,
+      )
+        .trim()
+        .split('\n');
+    const service = unit(readFileSync(join(ROOT, 'deploy', 'gift-commerce.service'), 'utf8')).get('Service');
+    const environment = (service?.get('Environment') ?? []).filter((one) => !one.startsWith('NODE_ENV='));
+    assert.equal(service?.get('EnvironmentFile'), ['-/etc/gift-commerce.env']);
+    const gift = ['/opt/gift-commerce/dist/service/gift.js', 'log', '--last', '2'];
+    assert.equal(called(), ['-u', 'gift', ...environment, '/usr/bin/node', ...gift]);
+    writeFileSync(settings, '');
+    assert.equal(called(), ['-u', 'gift', ...environment, '/usr/bin/node', `--env-file=${settings}`, ...gift]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
 });
 
 const noAnalyzer =
