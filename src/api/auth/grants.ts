@@ -1,7 +1,8 @@
 import type { KeyedHash } from '../../domain/keyedHash.js';
+import { isStaff } from '../../domain/account.js';
 import { usernameSubject } from '../../domain/personalFields.js';
 import { normaliseUsername, opaqueString } from '../../lib/precis.js';
-import type { ClientDocument } from '../../projections/accounts.js';
+import type { ClientDocument, UserDocument } from '../../projections/accounts.js';
 import type { Subjects } from '../../runtime/personal/index.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Authenticator } from './authenticate.js';
@@ -21,6 +22,11 @@ export interface Grants {
   clientCredentials(credentials: ClientCredentials, address: string): Promise<TokenPair>;
   /** @throws HttpError forbidden where the password is right and the client may not log this user in */
   password(client: ClientDocument, username: string, password: string, address: string): Promise<TokenPair>;
+  /**
+   * As `password`, for staff whom the client may log in. Others are refused as unknown users are, in the time taken and
+   * by the counters too: neither reveals that a password is right.
+   */
+  staffPassword(client: ClientDocument, username: string, password: string, address: string): Promise<TokenPair>;
   refresh(credentials: ClientCredentials, refreshToken: string, address: string): Promise<TokenPair>;
   /** The next pair of a login through a client that needs no secret here, because the service itself is it. */
   refreshOf(client: ClientDocument, refreshToken: string): Promise<TokenPair>;
@@ -50,6 +56,37 @@ export function grants(deps: {
     if (pair === undefined) throw authenticationFailed();
     return pair;
   };
+  /** The active user with this password; a user whom `isMeant` leaves out counts as unknown. */
+  const userWith = async (
+    username: string,
+    password: string,
+    address: string,
+    isMeant: (user: UserDocument) => boolean,
+  ): Promise<UserDocument> => {
+    const named = usernameSubject(normaliseUsername(username));
+    const usernameHash = hash('username', named.text);
+    // A hash made elsewhere may be of the password as typed (RFC 8265 composes it).
+    const candidates = [...new Set([opaqueString(password), password])];
+    const user = await accounts.accepted(
+      async (read) => {
+        const [usernameId] = await subjects.find([named]);
+        const found = await userNamed(read, usernameId);
+        return found !== undefined && isMeant(found) ? found : undefined;
+      },
+      // An inactive user's right password counts as a failure: otherwise the counters would reveal it.
+      async (account) =>
+        throttle.attempt({ address, usernameHash }, async (reserve) => {
+          const stored = await hashes.of(usernameHash, account);
+          const right = await passwords.verify(stored, candidates, reserve);
+          if (account === undefined || stored === undefined || right === undefined) return false;
+          if (!(await accounts.isCurrent(account))) return false;
+          await hashes.renew(usernameHash, account, stored, opaqueString(password));
+          return true;
+        }),
+    );
+    if (user === undefined) throw authenticationFailed();
+    return user;
+  };
   return {
     refreshOf,
     loginClient: async (header) => authenticator.client(header),
@@ -59,29 +96,14 @@ export function grants(deps: {
     },
 
     async password(client, username, password, address) {
-      const named = usernameSubject(normaliseUsername(username));
-      const usernameHash = hash('username', named.text);
-      // A hash made elsewhere may be of the password as typed (RFC 8265 composes it).
-      const candidates = [...new Set([opaqueString(password), password])];
-      const user = await accounts.accepted(
-        async (read) => {
-          const [usernameId] = await subjects.find([named]);
-          return userNamed(read, usernameId);
-        },
-        // An inactive user's right password counts as a failure: otherwise the counters would reveal it.
-        async (account) =>
-          throttle.attempt({ address, usernameHash }, async (reserve) => {
-            const stored = await hashes.of(usernameHash, account);
-            const right = await passwords.verify(stored, candidates, reserve);
-            if (account === undefined || stored === undefined || right === undefined) return false;
-            if (!(await accounts.isCurrent(account))) return false;
-            await hashes.renew(usernameHash, account, stored, opaqueString(password));
-            return true;
-          }),
-      );
-      if (user === undefined) throw authenticationFailed();
+      const user = await userWith(username, password, address, () => true);
       if (!mayLogIn(client, user.id)) throw new HttpError('forbidden');
       return sessions.start(client, user);
+    },
+
+    async staffPassword(client, username, password, address) {
+      const isMeant = (one: UserDocument): boolean => isStaff(one) && mayLogIn(client, one.id);
+      return sessions.start(client, await userWith(username, password, address, isMeant));
     },
 
     async refresh(credentials, refreshToken, address) {

@@ -30,7 +30,7 @@ export interface StaffLogins {
 }
 
 export function staffLogins(deps: {
-  grants: Pick<Grants, 'password' | 'refreshOf'>;
+  grants: Pick<Grants, 'staffPassword' | 'refreshOf'>;
   sessions: Pick<Sessions, 'revoke'>;
   authenticator: Authenticator;
   accounts: Accounts;
@@ -57,7 +57,7 @@ export function staffLogins(deps: {
     async login(username, password, address) {
       const through = await client();
       try {
-        return await asStaff(await grants.password(through, username, password, address));
+        return await asStaff(await grants.staffPassword(through, username, password, address));
       } catch (error) {
         throw error instanceof HttpError && error.code === 'forbidden' ? authenticationFailed() : error;
       }

@@ -89,6 +89,13 @@ test('refuses a wrong password, users without a role, and users that the client 
     assert.equal((await post(service, '/refresh', cookie === undefined ? {} : { cookie })).status, 401);
 });
 
+test('counts the right password of a user without a role as a failure, as a wrong one', async ({ service }) => {
+  const statuses: number[] = [];
+  for (let attempt = 1; attempt <= 11; attempt += 1) statuses.push((await signIn(service, 'cat')).status);
+  // Otherwise a guesser would learn of the right password by the guesses that are left.
+  assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 401), 429]);
+});
+
 test('refuses calls that the page of another site makes', async ({ service }) => {
   const cookie = cookieOf(await signIn(service, 'sue'));
   for (const site of ['cross-site', 'same-site']) {
