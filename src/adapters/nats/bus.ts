@@ -1,16 +1,18 @@
 /** The bus on NATS. Installations may share a server, since every subject carries the log's id. */
-import { type Msg, type NatsConnection, NatsError, type Subscription, headers } from 'nats';
+import { type Msg, type NatsConnection, NatsError, headers } from 'nats';
 import { within } from '../../lib/async/within.js';
 import { type Bus, RemoteError, type Unsubscribe } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { bodyOf, checkSubject, failureText, payloadOf } from '../busPayload.js';
 import { connected } from './connection.js';
 import { type Asking, openAsking, openSigns, type Signs } from './signs.js';
+import { type LastingSubscription, openSubscriptions, type Subscriptions } from './subscriptions.js';
 
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
 const SERVE_MS = 5_000;
 const FAILED = 'Gift-Failed';
+const REFUSED = 'refuses what its user needs (the log says what)';
 
 interface NatsBusOptions {
   /** `nats://` or `tls://` addresses, comma-separated; the first may contain user and password, or a token. */
@@ -27,7 +29,7 @@ interface Client extends Pick<NatsBusOptions, 'onError'> {
   readonly prefix: string;
   /** Runs of handlers that have not ended. */
   readonly running: Set<Promise<void>>;
-  readonly subscriptions: Set<Subscription>;
+  readonly subscriptions: Subscriptions;
   readonly asking: Asking;
   readonly signs: Signs;
   online: boolean;
@@ -39,13 +41,15 @@ interface Client extends Pick<NatsBusOptions, 'onError'> {
 export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Promise<Bus> {
   const prefix = `gift.${logId}.`;
   const connection = await connected(url, `${prefix}start`);
+  const online = (): boolean => client.online;
+  const subscriptions = openSubscriptions(connection, online);
   const client: Client = {
     connection,
     onError,
     prefix,
     running: new Set(),
-    subscriptions: new Set(),
-    asking: openAsking(connection, () => client.online),
+    subscriptions,
+    asking: openAsking(connection, subscriptions, online),
     signs: openSigns(),
     online: true,
     closing: undefined,
@@ -71,11 +75,11 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       const name = nameOf(client, subject);
       return take(
         client,
-        connection.subscribe(name, {
+        subscriptions.add(name, {
           queue,
+          // An error is a refusal, which the connection's status reports too.
           callback(error, message) {
-            if (error !== null) return onError(error);
-            return serveOne(client, message, handler);
+            if (error === null) serveOne(client, message, handler);
           },
         }),
       );
@@ -89,9 +93,9 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       const name = nameOf(client, subject);
       return take(
         client,
-        connection.subscribe(name, {
+        subscriptions.add(name, {
           callback(error, message) {
-            if (error !== null) return onError(error);
+            if (error !== null) return;
             try {
               handler(payloadOf(message.string(), subject) as never);
             } catch (thrown) {
@@ -103,6 +107,8 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     },
     async ping() {
       refuseWhenClosed(client);
+      const refused = subscriptions.refused();
+      if (refused !== undefined) throw new UnavailableError(refusedSubscription(refused), { publicReason: REFUSED });
       await flushed(client, 'NATS does not answer');
     },
     close() {
@@ -116,14 +122,17 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
 async function watch(client: Client): Promise<void> {
   /** Messages reported while offline: every attempt to reconnect fails with the same message, twice a second. */
   const saidWhileOffline = new Set<string>();
-  for await (const { type, data } of client.connection.status()) {
+  for await (const { type, data, permissionContext: refusal } of client.connection.status()) {
     if (type === 'disconnect') client.online = false;
     if (type === 'reconnect') {
       client.online = true;
       saidWhileOffline.clear();
     }
     if (type !== 'disconnect' && type !== 'error') continue;
-    const message = `NATS: ${type} (${data as string})`;
+    const isKnown = refusal?.operation === 'subscription' && !client.subscriptions.refuse(refusal.subject);
+    if (isKnown) continue;
+    const of = refusal === undefined ? '' : ` of a ${refusal.operation} to ${refusal.subject}`;
+    const message = `NATS: ${type} (${data as string}${of})`;
     if (saidWhileOffline.has(message)) continue;
     if (!client.online) saidWhileOffline.add(message);
     client.onError(new UnavailableError(message));
@@ -180,19 +189,19 @@ async function flushed({ connection }: Client, otherwise: string, ms = PING_MS):
   await within(connection.flush().catch(failed), ms, () => failed());
 }
 
-async function take(client: Client, subscription: Subscription): Promise<Unsubscribe> {
-  const { connection, subscriptions } = client;
-  subscriptions.add(subscription);
+async function take(client: Client, subscription: LastingSubscription): Promise<Unsubscribe> {
+  let ended = false;
   const stop = async (): Promise<void> => {
-    if (!subscriptions.delete(subscription) || connection.isClosed()) return;
-    subscription.unsubscribe();
+    if (ended || client.connection.isClosed()) return;
+    ended = true;
+    subscription.end();
     // An unreachable server has forgotten the subscription already, or is notified when it is reachable again.
     await flushed(client, 'NATS did not end the subscription').catch(() => undefined);
   };
   try {
     await flushed(client, 'NATS did not take the subscription', SERVE_MS);
     // The client has closed it, and says so to nobody who waits here.
-    if (subscription.isClosed()) throw new UnavailableError(refusedSubscription(subscription));
+    if (subscription.refused()) throw new UnavailableError(refusedSubscription(subscription.subject));
   } catch (error) {
     await stop();
     throw error;
@@ -200,11 +209,11 @@ async function take(client: Client, subscription: Subscription): Promise<Unsubsc
   return stop;
 }
 
-const refusedSubscription = (subscription: Subscription): string =>
-  `NATS refuses a subscription: the user in NATS_URL may not subscribe to ${subscription.getSubject()}`;
+const refusedSubscription = (subject: string): string =>
+  `NATS refuses a subscription: the user in NATS_URL may not subscribe to ${subject}`;
 
 async function close({ connection, subscriptions, asking, running }: Client): Promise<void> {
-  for (const subscription of subscriptions) subscription.unsubscribe();
+  subscriptions.end();
   asking.end(new UnavailableError('the bus was closed before an answer came', { outcomeUnknown: true }));
   await within(Promise.all(running), DRAIN_MS, () => undefined);
   // Without a server, draining ends early and leaves the client looking for one.

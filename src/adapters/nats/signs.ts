@@ -4,8 +4,9 @@
  * sent again.
  */
 import { LRUCache } from 'lru-cache';
-import { createInbox, headers, type Msg, type NatsConnection, type Subscription } from 'nats';
+import { createInbox, headers, type Msg, type NatsConnection } from 'nats';
 import { DeadlineError, NoRespondersError } from '../../ports/bus.js';
+import type { Subscriptions } from './subscriptions.js';
 
 /** Milliseconds until a running handler signals: first, and after each signal. */
 const SIGN_MS = { first: 100, next: 500 };
@@ -36,12 +37,16 @@ interface Pending {
 }
 
 /** @param connected whether messages leave at once */
-export function openAsking(connection: NatsConnection, connected: () => boolean): Asking {
+export function openAsking(
+  connection: Pick<NatsConnection, 'publish'>,
+  subscriptions: Pick<Subscriptions, 'add'>,
+  connected: () => boolean,
+): Asking {
   const inbox = createInbox();
   const open = new Map<string, Pending>();
   let last = 0;
   let ticker: NodeJS.Timeout | undefined;
-  const subscription: Subscription = connection.subscribe(`${inbox}.*`, {
+  const subscription = subscriptions.add(`${inbox}.*`, {
     callback(error, message) {
       const pending = open.get(message.subject);
       if (error !== null || pending === undefined) return;
@@ -107,7 +112,7 @@ export function openAsking(connection: NatsConnection, connected: () => boolean)
       }),
     end(error) {
       for (const pending of open.values()) pending.settle(error);
-      subscription.unsubscribe();
+      subscription.end();
     },
   };
 }

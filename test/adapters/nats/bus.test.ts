@@ -434,6 +434,74 @@ if (ownMissing === undefined) {
     rmSync(dir, { recursive: true });
   });
 
+  test('is not ready while permissions are withdrawn, and serves and hears again once they are back', async ({
+    logId,
+  }) => {
+    const dir = mkdtempSync(join(tmpdir(), 'gift-nats-'));
+    const conf = join(dir, 'nats.conf');
+    const allow = (subscribe: string): void =>
+      writeFileSync(
+        conf,
+        `authorization { users [
+          { user: all, password: p, permissions { publish: ">", subscribe: ${subscribe} } }
+        ] }`,
+      );
+    allow('["_INBOX.>", "gift.>"]');
+    const guarded = await startNats({ args: ['-c', conf] });
+    const errors: Error[] = [];
+    const heard: object[] = [];
+    const bus = await openNatsBus({
+      url: guarded.url.replace('//', '//all:p@'),
+      logId,
+      onError: (error) => void errors.push(error as Error),
+    });
+    const stop = await bus.serve('work', 'q', async () => ({ done: true }));
+    await bus.subscribe('news', (payload: object) => void heard.push(payload));
+    const works = async (): Promise<void> => {
+      await eventually(() => answers(bus));
+      assert.deepEqual(await bus.request('work', {}, { timeoutMs: 10_000 }), { done: true });
+      heard.length = 0;
+      await bus.publish('news', { n: 1 });
+      await eventually(() => heard.length > 0);
+      assert.deepEqual(heard, [{ n: 1 }]);
+    };
+    const withdrawn = async (): Promise<void> => {
+      await eventually(async () => !(await answers(bus)));
+      // Refused again and again, and said once.
+      await sleep(2_500);
+      await assert.rejects(bus.ping(), (error: unknown) => {
+        assert.ok(error instanceof UnavailableError);
+        assert.match(error.message, /may not subscribe to/);
+        assert.equal(error.publicReason, 'refuses what its user needs (the log says what)');
+        return true;
+      });
+    };
+    for (const left of ['"_INBOX.>"', '["gift.>"]', '"nothing"']) {
+      errors.length = 0;
+      allow(left);
+      guarded.child?.kill('SIGHUP');
+      await withdrawn();
+      const said = errors.map(({ message }) => message);
+      assert.deepEqual(said, [...new Set(said)], left);
+      assert.ok(said.length > 0, left);
+      allow('["_INBOX.>", "gift.>"]');
+      guarded.child?.kill('SIGHUP');
+      await works();
+    }
+    // As after a start with a wrong configuration: the client's own subscriptions are refused when it connects again.
+    allow('"_INBOX.>"');
+    await guarded.restart();
+    await withdrawn();
+    allow('["_INBOX.>", "gift.>"]');
+    await guarded.restart();
+    await works();
+    await stop();
+    await assert.rejects(bus.request('work', {}, { timeoutMs: 10_000 }), NoRespondersError);
+    await bus.close();
+    await guarded.stop();
+    rmSync(dir, { recursive: true });
+  });
+
   test('says clearly at the start that no server is there', async ({ logId }) => {
     const port = await freePort();
     await assert.rejects(
