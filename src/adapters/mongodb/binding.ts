@@ -15,8 +15,16 @@ const LOG = 'log';
 export const MAJORITY_ATTEMPTS = 20;
 export const MAJORITY_PAUSE_MS = 50;
 
-/** Binds the store to `logId` where it has no log yet. @returns its log */
-export async function boundTo(connection: Connection, logId: string): Promise<string> {
+/**
+ * Binds the store to `logId` where it has no log yet.
+ * @param whenBound called after that
+ * @returns its log
+ */
+export async function boundTo(
+  connection: Connection,
+  logId: string,
+  whenBound: () => Promise<unknown>,
+): Promise<string> {
   for (let attempt = 0; attempt < MAJORITY_ATTEMPTS; attempt++) {
     if (attempt > 0) await sleep(MAJORITY_PAUSE_MS);
     const present = await connection.read((database) =>
@@ -28,9 +36,16 @@ export async function boundTo(connection: Connection, logId: string): Promise<st
       .catch((error: unknown) => {
         if (!isDuplicateId(error)) throw error;
       });
-    if (bound !== undefined) return logId;
+    if (bound === undefined) continue;
+    await whenBound();
+    return logId;
   }
   throw new UnavailableError(
     `another process binds the ${connection.store.name}, and its word does not reach a majority of the servers`,
   );
+}
+
+/** Whether the store has no log: nothing was stored yet, or the database was emptied. */
+export async function isUnbound(connection: Connection): Promise<boolean> {
+  return (await connection.read((database) => database.collection<Binding>(META).findOne({ _id: LOG }))) === null;
 }

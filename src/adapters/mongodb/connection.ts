@@ -44,6 +44,11 @@ export interface Connection {
    * the change
    */
   write<T>(work: (database: Database) => Promise<T>, deadlineMs?: number): Promise<T>;
+  /**
+   * Has the server checked before the next call, and again before the first call after it was lost: it may come back
+   * without its data. Where the check fails, no call is answered.
+   */
+  guard(check: (database: Database) => Promise<void>): void;
   /** Refuses new calls, lets running ones finish (at most 5 s), and closes. */
   close(): Promise<void>;
 }
@@ -64,12 +69,18 @@ interface Session extends Database {
   readonly client: MongoClient;
   readonly madeAt: number;
   readonly underWay: InFlight<Call>;
+  /** How often a server was lost or found. */
+  changes: number;
+  /** As `changes`, at the last check that found nothing. */
+  checked: number;
+  checking: Promise<void> | undefined;
 }
 
 export function openConnection({ store, newClient, database, logger }: ConnectionOptions): Connection {
   const ending = new Set<Promise<void>>();
   let misses = 0;
   let closing: Promise<void> | undefined;
+  let check: Parameters<Connection['guard']>[0] | undefined;
   let current = newSession();
 
   function newSession(): Session {
@@ -80,11 +91,14 @@ export function openConnection({ store, newClient, database, logger }: Connectio
     client.on('connectionPoolCleared', ({ interruptInUseConnections }) => {
       if (interruptInUseConnections === true) giveUp(underWay);
     });
-    return {
+    const session: Session = {
       client,
       db,
       madeAt: performance.now(),
       underWay,
+      changes: 0,
+      checked: -1,
+      checking: undefined,
       collection<D extends Document>(name: string) {
         let collection = collections.get(name);
         if (collection === undefined) {
@@ -95,6 +109,39 @@ export function openConnection({ store, newClient, database, logger }: Connectio
         return collection as unknown as Collection<D>;
       },
     };
+    client.on('serverDescriptionChanged', ({ previousDescription, newDescription }) => {
+      if (previousDescription.type !== newDescription.type) session.changes += 1;
+    });
+    return session;
+  }
+
+  async function checkNow(session: Session): Promise<void> {
+    const { changes } = session;
+    try {
+      await check?.(session);
+      session.checked = changes;
+    } finally {
+      session.checking = undefined;
+    }
+  }
+
+  async function checked(session: Session): Promise<void> {
+    while (session.checked !== session.changes) await (session.checking ??= checkNow(session));
+  }
+
+  /** A call that waited for a server may be answered by one that came back without its data. */
+  async function guarded<T>(session: Session, work: (database: Database) => Promise<T>, writes: boolean): Promise<T> {
+    await checked(session);
+    const { changes } = session;
+    const answer = await work(session);
+    if (session.changes !== changes)
+      await checked(session).catch((error: unknown) => {
+        throw new UnavailableError(`the ${store.name} was lost while it answered`, {
+          outcomeUnknown: writes,
+          cause: error,
+        });
+      });
+    return answer;
   }
 
   async function call<T>(work: (database: Database) => Promise<T>, deadlineMs: number, writes: boolean): Promise<T> {
@@ -104,7 +151,8 @@ export function openConnection({ store, newClient, database, logger }: Connectio
     const failed = new Promise<never>((_, reject) => {
       fail = reject;
     });
-    const running = within(Promise.race([work(session), failed]), deadlineMs, () => {
+    const answering = check === undefined ? work(session) : guarded(session, work, writes);
+    const running = within(Promise.race([answering, failed]), deadlineMs, () => {
       throw new LateError(deadlineMs);
     });
     const number = session.underWay.put({ running, fail });
@@ -148,6 +196,9 @@ export function openConnection({ store, newClient, database, logger }: Connectio
     store,
     read: (work, deadlineMs = CALL_MS) => call(work, deadlineMs, false),
     write: (work, deadlineMs = CALL_MS) => call(work, deadlineMs, true),
+    guard(required) {
+      check = required;
+    },
     close() {
       closing ??= Promise.all([end(current), ...ending]).then(() => undefined);
       return closing;

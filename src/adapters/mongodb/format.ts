@@ -4,7 +4,8 @@ import { EngineError } from '../../lib/engineError.js';
 import { FORMAT_MARK, formatFault, type FormatMark } from '../../ports/dataFormat.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { MAJORITY_ATTEMPTS, MAJORITY_PAUSE_MS } from './binding.js';
-import type { Connection } from './connection.js';
+import type { MongoStore } from './address.js';
+import type { Connection, Database } from './connection.js';
 import { isDuplicateId } from './failures.js';
 import { ERASURES, META, RECORDS, SUBJECTS } from './layout.js';
 
@@ -46,12 +47,32 @@ export async function refuseOtherFormat(connection: Connection): Promise<void> {
       const orEmpty = name === 'read store' ? ', or name an empty database, which is filled from the log' : '';
       throw new EngineError(setting, `the database ${fault.problem}: ${fault.remedy}${orEmpty}`);
     }
-    const marked = await connection
-      .write((database) => database.collection<StoredMark>(META).insertOne({ _id: FORMAT, ...FORMAT_MARK }))
-      .catch((error: unknown) => {
-        if (!isDuplicateId(error)) throw error;
-      });
-    if (marked !== undefined) return;
+    if (await markFormat(connection)) return;
   }
   throw new UnavailableError(`another process marks the ${name}, and a majority of the servers does not have that yet`);
+}
+
+/** Marks a database. @returns false where it has a mark */
+export async function markFormat(connection: Connection): Promise<boolean> {
+  const marked = await connection
+    .write((database) => database.collection<StoredMark>(META).insertOne({ _id: FORMAT, ...FORMAT_MARK }))
+    .catch((error: unknown) => {
+      if (!isDuplicateId(error)) throw error;
+    });
+  return marked !== undefined;
+}
+
+/**
+ * Checks that a database has its mark still. A server that comes back without its data, such as on an empty volume,
+ * would find nobody, and take rows that are lost once the data is back.
+ * @throws UnavailableError where it has none
+ */
+export async function refuseIfEmptied(database: Database, { name }: MongoStore): Promise<void> {
+  const mark = await database
+    .collection<StoredMark>(META)
+    .findOne({ _id: FORMAT }, { readConcern: { level: 'majority' } });
+  if (mark === null)
+    throw new UnavailableError(`the ${name} has lost its data: put it back, or stop the service`, {
+      publicReason: 'has lost its data',
+    });
 }

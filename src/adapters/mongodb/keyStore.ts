@@ -12,7 +12,7 @@ import { ensureIndexes } from './collections.js';
 import { byKey, inCommands } from './commands.js';
 import { BULK_MS, CALL_MS, type Connection, type Database, openConnection } from './connection.js';
 import { duplicatesOf } from './failures.js';
-import { refuseOtherFormat } from './format.js';
+import { refuseIfEmptied, refuseOtherFormat } from './format.js';
 import { ANSWER, findAmong, inParts, SIDE_BY_SIDE, sortedFind } from './finds.js';
 import { ERASURES, SUBJECTS } from './layout.js';
 
@@ -72,6 +72,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     await connection.close();
     throw engineErrorOf(error, KEY_STORE);
   }
+  connection.guard(async (db) => refuseIfEmptied(db, KEY_STORE));
 
   return {
     engine: 'mongodb',

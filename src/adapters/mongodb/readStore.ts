@@ -5,10 +5,10 @@ import { boundTo } from './binding.js';
 import { dropCollection, ensureCollection, versionsOf } from './collections.js';
 import { layoutOf, META, valuesOf, type Layout, type MongoDocument, CHECKPOINTS } from './layout.js';
 import { type Connection, openConnection } from './connection.js';
-import { refuseOtherFormat } from './format.js';
+import { markFormat, refuseOtherFormat } from './format.js';
 import { createReader } from './reader.js';
 import { createRecords, ensureRecords } from './records.js';
-import { writeBatches } from './writer.js';
+import { type SeenCheckpoints, writeBatches } from './writer.js';
 import { pagesById } from './finds.js';
 import { isDuplicateId } from './failures.js';
 import { refuseTooMany } from '../readStoreRules.js';
@@ -58,7 +58,7 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
     },
     ...reader,
     async write(batches) {
-      await writeBatches(connection, batches);
+      await writeBatches(connection, batches, checkpoints);
       for (const { checkpoint } of batches)
         if (checkpoint !== undefined) checkpoints.advanced(checkpoint.projection, checkpoint.position);
     },
@@ -70,7 +70,8 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
     // The server overwrites freed blocks by its own rules, so there is nothing to scrub.
     scrub: ping,
     texts: () => storedTexts(connection),
-    boundTo: async (logId) => boundTo(connection, logId),
+    // A database that was emptied while the service runs is filled anew, and has lost its mark as well.
+    boundTo: async (logId) => boundTo(connection, logId, async () => markFormat(connection)),
     ping,
     async close() {
       checkpoints.close();
@@ -193,7 +194,8 @@ async function correct(
   });
 }
 
-interface Checkpoints extends Pick<CheckpointWaiters, 'advanced' | 'forget' | 'close'>, Pick<ReadStore, 'reached'> {
+interface Checkpoints
+  extends Pick<CheckpointWaiters, 'advanced' | 'forget' | 'close'>, Pick<ReadStore, 'reached'>, SeenCheckpoints {
   stored(projection: string): Promise<Position | undefined>;
 }
 
@@ -231,13 +233,16 @@ export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpo
   }
 
   async function stored(projection: string): Promise<Position | undefined> {
-    return (await read([projection]))[0]?.p;
+    const found = (await read([projection]))[0]?.p;
+    if (found === undefined) waiters.forget(projection);
+    return found;
   }
 
   return {
     stored,
     advanced: waiters.advanced,
     forget: waiters.forget,
+    isSeen: (projection) => waiters.known(projection, ''),
     async reached(projection, position, timeoutMs) {
       if (closed) throw new UnavailableError('the read store is closed');
       if (waiters.known(projection, position)) return true;

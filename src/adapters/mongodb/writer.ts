@@ -1,16 +1,31 @@
 import type { Position } from '../../ports/eventStore.js';
 import { MAX_BATCH_BYTES, type StoredDocument, type WriteBatch } from '../../ports/readStore.js';
 import { refuseTooMany } from '../readStoreRules.js';
-import { inCommands } from './commands.js';
-import { writeGuarded } from './guarded.js';
+import type { AnyBulkWriteOperation } from 'mongodb';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { isUnbound } from './binding.js';
+import { dropCollection } from './collections.js';
+import { byKey, inCommands } from './commands.js';
+import { type Positioned, writeGuarded } from './guarded.js';
 import { CHECKPOINTS, layoutOf, valuesOf, type Layout, type MongoDocument } from './layout.js';
-import type { Connection } from './connection.js';
+import { BULK_MS, type Connection } from './connection.js';
+
+/** Checkpoints that this process has seen in the store. */
+export interface SeenCheckpoints {
+  isSeen(projection: string): boolean;
+  forget(projection: string): void;
+}
 
 /**
  * Writes batches: documents first, then the checkpoints.
- * @throws Error when a batch exceeds the port's limits; errors of the connection
+ * @throws Error when a batch exceeds the port's limits; UnavailableError, also when the store was emptied; errors of the
+ * connection
  */
-export async function writeBatches(connection: Connection, batches: readonly WriteBatch[]): Promise<void> {
+export async function writeBatches(
+  connection: Connection,
+  batches: readonly WriteBatch[],
+  seen: SeenCheckpoints,
+): Promise<void> {
   const perCollection = new Map<string, WriteBatch[]>();
   const checkpoints = new Map<string, Position>();
   for (const batch of batches) {
@@ -23,12 +38,42 @@ export async function writeBatches(connection: Connection, batches: readonly Wri
   }
   const written = await Promise.allSettled([...perCollection.values()].map((own) => writeCollection(connection, own)));
   for (const result of written) if (result.status === 'rejected') throw result.reason;
-  if (checkpoints.size > 0)
-    await writeGuarded(
-      connection,
-      CHECKPOINTS,
-      Array.from(checkpoints, ([_id, p]) => ({ _id, p })),
-    );
+  const rows = Array.from(checkpoints, ([_id, p]) => ({ _id, p }));
+  const first = rows.filter(({ _id }) => !seen.isSeen(_id));
+  if (first.length > 0) await writeGuarded(connection, CHECKPOINTS, first);
+  const next = rows.filter((row) => !first.includes(row));
+  if (next.length === 0) return;
+  const gone = await advance(connection, next);
+  if (gone.length === 0) return;
+  for (const id of gone) seen.forget(id);
+  // Documents that were folded without what the store has lost are not to be built on.
+  if (await isUnbound(connection))
+    for (const { collection } of batches) await dropCollection(connection, layoutOf(collection));
+  throw new UnavailableError(`the read store has lost the checkpoints of ${gone.join(', ')}: was it emptied?`);
+}
+
+/**
+ * Advances checkpoints that were stored before. One that is gone is not created again: the store was emptied, and would
+ * look complete without the documents that it has lost.
+ * @returns which are gone
+ */
+async function advance(connection: Connection, rows: readonly Positioned[]): Promise<readonly string[]> {
+  const operations = rows.toSorted(byKey(({ _id }) => _id)).map(({ _id, p }): AnyBulkWriteOperation<Positioned> => ({
+    replaceOne: { filter: { _id, p: { $lt: p } }, replacement: { p } },
+  }));
+  const { matchedCount } = await connection.write(
+    (database) => database.collection<Positioned>(CHECKPOINTS).bulkWrite(operations, { ordered: false }),
+    BULK_MS,
+  );
+  if (matchedCount === rows.length) return [];
+  const ids = rows.map(({ _id }) => _id);
+  const present = await connection.read((database) =>
+    database
+      .collection<Positioned>(CHECKPOINTS)
+      .find({ _id: { $in: ids } }, { batchSize: ids.length + 1 })
+      .toArray(),
+  );
+  return ids.filter((id) => !present.some(({ _id }) => _id === id));
 }
 
 async function writeCollection(connection: Connection, batches: readonly WriteBatch[]): Promise<void> {

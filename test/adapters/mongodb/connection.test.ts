@@ -359,6 +359,7 @@ function bulkConnection(answers: readonly (Error | undefined)[]): {
       store: READ_STORE,
       read: () => Promise.reject(new Error('not asked')),
       write: (work) => work({ collection: () => collection } as never),
+      guard: () => undefined,
       close: async () => undefined,
     },
   };

@@ -150,7 +150,7 @@ test('asks for majority and primary whatever the address says, and leaves nothin
     const writes = requested.filter(
       (command) => !('find' in command || 'listIndexes' in command || 'listCollections' in command),
     );
-    assert.is(writes.length, 4);
+    assert.is(writes.length, 5);
     for (const write of writes) assert.equal(write['writeConcern'], { w: 'majority', wtimeout: 10_000, j: true });
     for (let wait = 0; wait < 50 && server.connections() > 0; wait++) await sleep(10);
     assert.is(server.connections(), 0);

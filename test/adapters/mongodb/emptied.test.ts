@@ -1,0 +1,122 @@
+/** What becomes of a store whose data is gone while it is open: an empty volume, or a database that was dropped. */
+import { MongoClient } from 'mongodb';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openMongoKeyStore } from '../../../src/adapters/mongodb/keyStore.js';
+import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { openProxy } from '../../support/engines/eventStoreProxy.js';
+import { newRow } from '../../support/engines/keyStoreRows.js';
+import { type MongoServer, mongoMissing, newDatabase, startMongo } from '../../support/engines/mongoServer.js';
+import { recovered } from '../../support/engines/mongoTrouble.js';
+import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/engines/readStoreDocuments.js';
+import { skipSuite } from '../../support/assertions/testWhere.js';
+
+const missing = mongoMissing();
+
+if (missing === undefined) {
+  const test = suite<{ server: MongoServer }>('MongoDB: its data is gone');
+  test.before(async (context) => {
+    context.server = await startMongo();
+  });
+  test.after(async ({ server }) => server.stop());
+
+  test('stores no checkpoint beyond the documents that a dropped database has lost, and is filled anew', async ({
+    server,
+  }) => {
+    const database = newDatabase(server.url);
+    const store = await openMongoReadStore({ url: database.url });
+    try {
+      const collection = newCollection([['n']]);
+      const projection = projectionOf(collection);
+      await store.boundTo('log');
+      await store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
+      await database.client.db(database.name).dropDatabase();
+      const error = await rejectionOf(store.write([batch(collection, [doc('d2', 2, { n: 2 })], 2)]));
+      assert.instance(error, UnavailableError);
+      assert.match(error.message, `lost the checkpoints of ${projection}`);
+      assert.is(await store.checkpoint(projection), undefined);
+      assert.is(await store.get(collection, 'd2'), undefined, 'it was folded without what was lost');
+      assert.is(await store.boundTo('log'), 'log');
+      await store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
+      await store.write([batch(collection, [doc('d2', 2, { n: 2 })], 2)]);
+      assert.is(await store.checkpoint(projection), at(2));
+      const again = await openMongoReadStore({ url: database.url });
+      assert.is((await again.get(collection, 'd1'))?.position, at(1));
+      await again.close();
+    } finally {
+      await store.close();
+      await database.destroy();
+    }
+  });
+
+  test('leaves the documents where only their checkpoint was removed', async ({ server }) => {
+    const database = newDatabase(server.url);
+    const store = await openMongoReadStore({ url: database.url });
+    try {
+      const [one, other] = [newCollection(), newCollection()];
+      await store.boundTo('log');
+      await store.write([batch(one, [doc('d1', 1, {})], 1), batch(other, [], 1)]);
+      await database.client
+        .db(database.name)
+        .collection<{ _id: string }>('checkpoints')
+        .deleteOne({ _id: projectionOf(one) });
+      const next = [batch(one, [doc('d2', 2, {})], 2), batch(other, [], 2)];
+      assert.match((await rejectionOf(store.write(next))).message, projectionOf(one));
+      assert.is(await store.count(one, {}), 2);
+      assert.equal(
+        [await store.checkpoint(projectionOf(one)), await store.checkpoint(projectionOf(other))],
+        [undefined, at(2)],
+      );
+      await store.write(next);
+      assert.is(await store.checkpoint(projectionOf(one)), at(2));
+    } finally {
+      await store.close();
+      await database.destroy();
+    }
+  });
+
+  test('answers nothing from a key store that comes back empty, and goes on once its data is back', async ({
+    server,
+  }) => {
+    const empty = await startMongo();
+    const portOf = ({ url }: MongoServer): number => Number(new URL(url).port);
+    const way = await openProxy({ port: portOf(server) });
+    const keys = await openMongoKeyStore({ url: `mongodb://127.0.0.1:${way.port}/keys` });
+    const client = new MongoClient(empty.url);
+    try {
+      const [known, other] = [newRow(), newRow()];
+      await keys.add([known]);
+      way.turn(portOf(empty));
+      way.cut();
+      for (const call of [
+        async () => keys.byId([known.id]),
+        async () => keys.byLookup([known.lookup]),
+        async () => keys.add([other]),
+        async () => keys.ping(),
+      ]) {
+        // A connection that was lost fails a call or two by itself.
+        let error = await rejectionOf(call());
+        for (let n = 0; n < 20 && !error.message.includes('lost its data'); n++) error = await rejectionOf(call());
+        assert.instance(error, UnavailableError);
+        assert.match(error.message, 'the key store has lost its data');
+        assert.is((error as UnavailableError).publicReason, 'has lost its data');
+      }
+      assert.equal(await client.db('keys').listCollections().toArray(), []);
+      way.turn(portOf(server));
+      way.cut();
+      await recovered(async () => keys.ping());
+      assert.equal([...(await keys.byId([known.id])).values()], [known]);
+      await keys.add([other]);
+    } finally {
+      await keys.close();
+      await client.close();
+      await way.close();
+      await empty.stop();
+    }
+  });
+
+  test.run();
+} else {
+  skipSuite('MongoDB: its data is gone', missing);
+}
