@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { AccessRefusedError, UnsafeServerError } from './failures.js';
+import { AccessRefusedError, OtherLogError, UnsafeServerError } from './failures.js';
 
 /**
  * Milliseconds after the first attempt in which others may start: covers an election or a restart. Longer after an
@@ -10,7 +10,7 @@ import { AccessRefusedError, UnsafeServerError } from './failures.js';
 const RETRY_MS = { undone: 2_000, unknown: 5_000 };
 const PAUSE = { first: 25, most: 500 };
 
-const LASTING = [AccessRefusedError, LogSealedError, UnsafeServerError] as const;
+const LASTING = [AccessRefusedError, LogSealedError, OtherLogError, UnsafeServerError] as const;
 
 /** Growing pauses in ms, each at random between half and all of its length, so that callers spread out. */
 export function pauses({ first, most }: { first: number; most: number }): () => number {

@@ -38,13 +38,13 @@ export interface ConnectionOptions {
    */
   readonly ordinal: number;
   readonly vetting: Vetting;
-  /** Milliseconds in which the server must report its version. */
+  /** Milliseconds in which the server must report its version, and which log it holds. */
   readonly timeoutMs: number;
 }
 
 /** Calls go to the leader: another node may lack an append that was just answered. */
 export interface Connection {
-  /** Errors are the client library's (see `failureOf`), and UnsafeServerError. */
+  /** Errors are the client library's (see `failureOf`), UnsafeServerError and OtherLogError. */
   call<T extends Call>(
     start: (client: StreamsClient, metadata: Metadata, options: CallOptions) => T,
   ): Promise<Heard<T>>;
@@ -122,12 +122,12 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
     if (heardAt <= since) renew(used);
   }
 
-  /** Checks the server's version. A failure ends no call, since only the version was requested. */
+  /** Checks the server's version and log. A failure ends no call, since nothing else was requested. */
   async function vet(used: Connected, service: StreamsClient): Promise<void> {
     const since = performance.now();
     try {
-      await vetting.vet(service.getChannel() as Channel, () =>
-        used.inside.callArguments({ requiresLeader: false }, { deadline: Date.now() + timeoutMs }),
+      await vetting.vet(service.getChannel() as Channel, (options) =>
+        used.inside.callArguments(options, { deadline: Date.now() + timeoutMs }),
       );
     } catch (error) {
       if (isDeadline(error)) silent(used, since);

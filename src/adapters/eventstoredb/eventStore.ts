@@ -108,6 +108,7 @@ export async function openEventStoreDb({
   let logId: string;
   try {
     logId = await establishLog({ appender, reads });
+    pool.expect(logId);
   } catch (error) {
     await close();
     throw error;

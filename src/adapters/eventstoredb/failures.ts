@@ -25,6 +25,19 @@ export class UnsafeServerError extends UnavailableError {
   }
 }
 
+/**
+ * The server was replaced by one with other data, or lost its own: an empty volume, another installation. What it would
+ * say of a stream is wrong, and what it would store is lost once the data is back. Each call checks again.
+ */
+export class OtherLogError extends UnavailableError {
+  constructor() {
+    super(
+      'EventStoreDB holds another log than the one that this process opened, or none: put its data back, or stop the service and start it on another log',
+      { publicReason: 'holds another log than before, or none' },
+    );
+  }
+}
+
 /** The subscription was slower than the appends: subscribe again. */
 export class TooSlowError extends UnavailableError {}
 

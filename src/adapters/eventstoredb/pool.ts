@@ -12,6 +12,8 @@ export interface Lease {
 export interface Pool {
   readonly main: Connection;
   readonly lease: () => Lease;
+  /** As `Vetting.expect`, for all connections. */
+  readonly expect: (logId: string) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -22,12 +24,14 @@ export interface PoolOptions {
 }
 
 export function openPool({ url, timeoutMs, onUnknownVersion }: PoolOptions): Pool {
-  const shared = { url, timeoutMs, vetting: openVetting(onUnknownVersion) };
+  const vetting = openVetting(onUnknownVersion);
+  const shared = { url, timeoutMs, vetting };
   const main = openConnection({ ...shared, ordinal: 0 });
   const others: { readonly connection: Connection; leases: number }[] = [];
 
   return {
     main,
+    expect: vetting.expect,
     lease() {
       let slot = others.find(({ leases }) => leases < SUBSCRIPTIONS);
       if (slot === undefined)

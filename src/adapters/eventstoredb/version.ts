@@ -1,8 +1,13 @@
 import features from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
 import type { SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
+import streams from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { type CallOptions, type Channel, type Metadata, connectivityState } from '@grpc/grpc-js';
-import { UnsafeServerError } from './failures.js';
+import { failureOf, OtherLogError, StreamDeletedError, UnsafeServerError } from './failures.js';
+import { LOG_STREAM } from './filters.js';
+import { decode, typeOf } from './records.js';
+import { readStream } from './requests.js';
 
 type Version = readonly [major: number, minor: number, patch: number];
 
@@ -45,27 +50,43 @@ function before(one: Version, other: Version): boolean {
   return at !== -1 && one[at]! < other[at]!;
 }
 
+type CallArguments = [Metadata, CallOptions];
+type CallArgumentsOf = (options: { requiresLeader: boolean }) => CallArguments;
+
 /** Checks the server once per connection. */
 export interface Vetting {
   /**
    * @param callArguments makes credentials and deadline
-   * @throws UnsafeServerError; gRPC's own error when the server does not answer
+   * @throws UnsafeServerError, OtherLogError; gRPC's own error when the server does not answer
    */
-  vet(channel: Channel, callArguments: () => [Metadata, CallOptions]): Promise<void>;
+  vet(channel: Channel, callArguments: CallArgumentsOf): Promise<void>;
+  /** From now on a server that holds another log, or none, is refused. */
+  expect(logId: string): void;
 }
 
 export function openVetting(onUnknown: () => void): Vetting {
   const vetted = new WeakMap<Channel, Promise<void>>();
+  let expected: string | undefined;
 
-  async function check(channel: Channel, call: [Metadata, CallOptions]): Promise<void> {
-    if (!refuseUnsafe(await requestedVersion(channel, call))) onUnknown();
+  async function check(channel: Channel, callArguments: CallArgumentsOf): Promise<void> {
+    const required = expected;
+    const [version, found] = await Promise.all([
+      requestedVersion(channel, callArguments({ requiresLeader: false })),
+      // Another node than the leader may still lack the log's first events.
+      required === undefined ? undefined : logIdAt(channel, callArguments({ requiresLeader: true })),
+    ]);
+    if (!refuseUnsafe(version)) onUnknown();
+    if (found !== required) throw new OtherLogError();
   }
 
   return {
+    expect(logId) {
+      expected = logId;
+    },
     async vet(channel, callArguments) {
       let checked = vetted.get(channel);
       if (checked === undefined) {
-        checked = check(channel, callArguments());
+        checked = check(channel, callArguments);
         vetted.set(channel, checked);
         const forget = (): void => void vetted.delete(channel);
         // A channel may reconnect by itself, perhaps to a server that was replaced.
@@ -82,7 +103,7 @@ function whenLost(channel: Channel, then: () => void): void {
   else then();
 }
 
-async function requestedVersion(channel: Channel, [metadata, options]: [Metadata, CallOptions]): Promise<string> {
+async function requestedVersion(channel: Channel, [metadata, options]: CallArguments): Promise<string> {
   const client = new features.ServerFeaturesClient('', null as never, { channelOverride: channel });
   return new Promise((resolve, reject) => {
     client.getSupportedMethods(new shared.Empty(), metadata, options, (error, answer: SupportedMethods | undefined) => {
@@ -90,5 +111,27 @@ async function requestedVersion(channel: Channel, [metadata, options]: [Metadata
       else if (error.code === UNIMPLEMENTED) resolve('');
       else reject(error);
     });
+  });
+}
+
+/** Id of the log that a server holds; `undefined`: it holds none. @throws gRPC's own error */
+async function logIdAt(channel: Channel, [metadata, options]: CallArguments): Promise<string | undefined> {
+  const client = new streams.StreamsClient('', null as never, { channelOverride: channel });
+  return new Promise((resolve, reject) => {
+    const call = client.read(readStream(LOG_STREAM, 0, 1), metadata, options);
+    let logId: string | undefined;
+    call.on('data', (response: ReadResp) => {
+      const record = response.getEvent()?.getEvent();
+      try {
+        if (record !== undefined) ({ logId } = decode(record, LOG_STREAM, typeOf(record)).data as { logId?: string });
+      } catch (error) {
+        reject(error);
+        call.cancel();
+      }
+    });
+    call.on('error', (error) =>
+      failureOf(error, {}) instanceof StreamDeletedError ? resolve(undefined) : reject(error),
+    );
+    call.on('end', () => resolve(logId));
   });
 }

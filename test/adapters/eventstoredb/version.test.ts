@@ -1,4 +1,4 @@
-/** Which versions of the server are refused, when the process starts and when the server is replaced while it runs. */
+/** Which servers are refused, by version and by log, when the process starts and when one is replaced while it runs. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/eventStore.js';
@@ -145,6 +145,54 @@ versions('checks a server again that is replaced while the service runs', () =>
     }
   }),
 );
+
+versions('refuses a server that comes back with another log, or none, and goes on once its log is back', async () => {
+  for (const fill of [
+    async () => undefined,
+    async (url: string) => (await openEventStoreDb({ url, timeoutMs: LONG_MS })).close(),
+  ])
+    await onDouble('24.10.14', async (double) => {
+      const other = await startEventStoreDouble();
+      const store = await openEventStoreDb({ url: double.url, timeoutMs: LONG_MS });
+      const replaceBy = (port: number): void => {
+        double.way.turn(port);
+        double.way.cut();
+      };
+      try {
+        await fill(other.url);
+        await store.append('a', [event()], 'none');
+        const following = readUntil(store.follow(undefined), (all) => all.length === 2, LONG_MS);
+        await until(() => double.running() === 1);
+        following.catch(() => undefined);
+        replaceBy(other.inner);
+        for (const call of [
+          async () => store.append('b', [event()], 'none'),
+          async () => store.append('b', [event()], 'any'),
+          async () => store.read('a'),
+          async () => store.end(),
+        ]) {
+          const error = await failureOf(call());
+          assert.instance(error, UnavailableError);
+          assert.match((error as Error).message, 'holds another log');
+        }
+        const { publicReason } = (await failureOf(store.ping())) as UnavailableError;
+        assert.is(publicReason, 'holds another log than before, or none');
+        assert.is(await other.log.read('b', 0, 1), undefined);
+        replaceBy(double.inner);
+        await until(async () =>
+          store.ping().then(
+            () => true,
+            () => false,
+          ),
+        );
+        await store.append('a', [event()], 0);
+        assert.is((await following).length, 2);
+      } finally {
+        await store.close();
+        await other.close();
+      }
+    });
+});
 
 versions('an idle connection that is made anew is looked at as well', () =>
   onDouble('24.10.14', async (double) => {
