@@ -15,6 +15,8 @@ export interface SeedOrder {
 
 /** Of so many seeds one is run twice. */
 const TWICE_EVERY = 20;
+/** Megabytes of young objects: with the default the collector takes a fourteenth of the time. */
+const YOUNG_SPACE = '--max-semi-space-size=64';
 const PROGRAM = fileURLToPath(new URL('seedProcess.js', import.meta.url));
 
 /**
@@ -28,7 +30,7 @@ export async function runSeeds(
 ): Promise<void> {
   const idle: ChildProcess[] = [];
   await inParallel(seeds, processes, async (seed) => {
-    const child = idle.pop() ?? fork(PROGRAM);
+    const child = idle.pop() ?? fork(PROGRAM, { execArgv: [...process.execArgv, YOUNG_SPACE] });
     const report = await answered(child, { seed, forMs, twice: seed % TWICE_EVERY === 0 });
     // After an error that nothing handled, the next seed begins anew.
     if (report.hash === '') child.kill();

@@ -6,7 +6,7 @@ import { checkEvidence, untilSigned } from './checks/evidence.js';
 import { checkGifts } from './checks/gifts.js';
 import { checkHistories } from './checks/histories.js';
 import { checkLog } from './checks/log.js';
-import { bookedBy, checkMoney } from './checks/money.js';
+import { bookedBy, checkByHand, checkMoney } from './checks/money.js';
 import { checkParked } from './checks/parked.js';
 import { checkReadModels } from './checks/readModels.js';
 import { checkStaff } from './checks/staff.js';
@@ -155,6 +155,7 @@ export async function simulate({
       ...(await checkErasure(cluster, leavers.erasedValues())),
       ...checkLog(cluster.log),
       ...checkMoney(cluster.log, cluster.ledger),
+      ...checkByHand(cluster.log, cluster.ledger),
       ...checkWallets(cluster.log),
       ...checkGifts(cluster.log),
       ...checkDisputes(cluster.log, disputes.made),

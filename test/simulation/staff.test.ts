@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { parkedId } from '../../src/domain/parked.js';
 import { checkGifts } from './checks/gifts.js';
-import { checkMoney } from './checks/money.js';
+import { checkByHand, checkMoney } from './checks/money.js';
 import { wrongParked, wrongPurchases, wrongTotals } from './checks/staff.js';
 import { checkStreams } from './checks/streams.js';
 import type { StoredEvent } from './engines/eventLog.js';
@@ -75,7 +75,7 @@ test('finds a discarded charge that stays open, and money given back by hand tha
   assert.match(texts(checkMoney({ stored: [BOUGHT, parked, discarded] }, ledger)), /neither charged nor declined/);
   assert.equal(texts(checkGifts({ stored: [BOUGHT, parked, discarded, DECLINED] })), '');
   ledger.put(`${BY_HAND_PREFIX}t/1`, JSON.stringify({ amount: 150, transaction_id: 't', at: 0 }), {}, 0);
-  assert.match(texts(checkMoney({ stored: [BOUGHT, CHARGED, BY_HAND] }, ledger)), /150 .* by hand, the log says 100/);
+  assert.match(texts(checkByHand({ stored: [BOUGHT, CHARGED, BY_HAND] }, ledger)), /150 .* by hand, the log says 100/);
 });
 
 test('takes the decisions of one command on several pieces of parked work for what they are', () => {

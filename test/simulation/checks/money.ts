@@ -84,10 +84,9 @@ function checkRefunds({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
   const refunded = new Map<string, GiftsRefunded['data']>();
   const sums = new Map<string, number>();
   const redeemed = new Set<string>();
-  const byHand = new Map<string, number>();
+  const byHand = byHandIn(stored);
   for (const { stream, type, data } of stored) {
     if (type === 'PaymentCharged') add(sums, idOf(stream), (JSON.parse(data) as PaymentCharged['data']).amount);
-    if (type === 'RefundedAtProvider') add(byHand, idOf(stream), (JSON.parse(data) as { amount: number }).amount);
     if (REFUND_ENDS.has(type)) ended.add((JSON.parse(data) as { readonly refund_id: string }).refund_id);
     if (type === 'GiftRedeemed') redeemed.add(idOf(stream));
     if (type === 'GiftUnredeemed') redeemed.delete(idOf(stream));
@@ -107,10 +106,6 @@ function checkRefunds({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
   for (const { refund_ref: ref, gift_ids: gifts } of refunded.values())
     for (const gift of gifts) if (redeemed.has(gift)) found(`the gift ${gift} is redeemed, and refunded by ${ref}`);
   for (const [id, amount] of byHand) add(sums, id, -amount);
-  for (const id of sums.keys()) {
-    const [here, there] = [byHand.get(id) ?? 0, madeByHand(ledger, id)];
-    if (here !== there) found(`${there} of the purchase ${id} were given back by hand, the log says ${here}`);
-  }
   for (const [id, left] of sums) if (left < 0) found(`the purchase ${id} was refunded ${-left} more than charged`);
   const given = new Set<string>();
   for (const [, entry] of entriesOf<RefundReply>(ledger, REFUND_PREFIX)) {
@@ -123,6 +118,25 @@ function checkRefunds({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
   for (const [ref, { provider, amount }] of refunded)
     if (provider === PROVIDER && amount > 0 && !given.has(ref)) found(`the provider does not know the refund ${ref}`);
   return findings;
+}
+
+/** What was given back by hand is in the log. To be called once the provider has reported all of it. */
+export function checkByHand({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows): Finding[] {
+  const byHand = byHandIn(stored);
+  const charged = stored.flatMap(({ stream, type }) => (type === 'PaymentCharged' ? [idOf(stream)] : []));
+  return [...new Set([...charged, ...byHand.keys()])].flatMap((id) => {
+    const [here, there] = [byHand.get(id) ?? 0, madeByHand(ledger, id)];
+    const text = `${there} of the purchase ${id} were given back by hand, the log says ${here}`;
+    return here === there ? [] : [{ rule: 'refunds', text }];
+  });
+}
+
+/** Pence by transaction. */
+function byHandIn(stored: EventLog['stored']): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const { stream, type, data } of stored)
+    if (type === 'RefundedAtProvider') add(sums, idOf(stream), (JSON.parse(data) as { amount: number }).amount);
+  return sums;
 }
 
 function add(sums: Map<string, number>, key: string, amount: number): void {
