@@ -5,10 +5,11 @@ import type { CommandContext } from '../../src/commands/transact.js';
 import type { ParkedDeps } from '../../src/commands/findParked.js';
 import { giveUpCharge, discardParked } from '../../src/commands/parkedWork.js';
 import type { DomainEvent } from '../../src/domain/decider.js';
+import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { parkedId } from '../../src/domain/parked.js';
 import { walletStream } from '../../src/domain/wallet.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
-import { giftIssued } from '../support/fixtures/giftEvents.js';
+import { giftIssued, giftsPurchased, SEED } from '../support/fixtures/giftEvents.js';
 
 const test = suite('discarding a parked charge');
 const context = (commandId: string = randomUUID()): CommandContext => ({
@@ -85,6 +86,21 @@ test('declines a replacement, unless its gift was given up for it', async () => 
   const given = of(replaced);
   assert.deepEqual((await discard(given)).slice(-2), ['WorkDiscarded', 'PaymentCharged']);
   assert.deepEqual(given.log.at(-1)?.data, { amount: 0, provider: 'replacement', charge_id: 'replacement-g' });
+});
+
+test('declines a replacement in the stream of its gift, which is issued with that where it was not', async () => {
+  const events = parked([]);
+  const [gift = ''] = deriveGiftIds(SEED, 1).map(({ gift_id }) => gift_id);
+  const replaces = { gift_id: gift, transaction_id: 't0' };
+  Object.assign(events.log[0]?.data ?? {}, { total: 0, payment_reference: '', replaces });
+  const paid = { type: 'PaymentCharged', data: { amount: 350, provider: 'p', charge_id: 'c' } };
+  events.given('transaction-t0', giftsPurchased({ transaction_id: 't0' }), paid);
+  const added = (await discard(events)).filter((type) => type !== 'GiftsPurchased' && type !== 'PaymentCharged');
+  assert.deepEqual(added, ['WorkDiscarded', 'GiftIssued', 'ReplacementDeclined', 'PaymentDeclined']);
+  assert.deepEqual(
+    events.log.slice(-3).map(({ stream }) => stream),
+    [`gift-${gift}`, `gift-${gift}`, STREAM],
+  );
 });
 
 test('leaves a charge that is settled, and other steps, as they are', async () => {

@@ -4,7 +4,14 @@ import { fold } from '../../src/domain/decider.js';
 import type { GiftEvent } from '../../src/domain/gift/events.js';
 import { type Gift, type IssuedGift, giftAggregate } from '../../src/domain/gift/state.js';
 import { type GiftFacts, assignVoucher, ownerOf, refuseUnlessMayRedeem } from '../../src/domain/gift/decisions.js';
-import { extend, reassign, replace, unredeemForSupport } from '../../src/domain/supportActions.js';
+import {
+  declinedFor,
+  declineReplacement,
+  extend,
+  reassign,
+  replace,
+  unredeemForSupport,
+} from '../../src/domain/supportActions.js';
 import { given, happened } from '../support/assertions/givenWhenThen.js';
 import { refusal } from '../support/assertions/rejects.js';
 import { giftIssued, giftRedeemed } from '../support/fixtures/giftEvents.js';
@@ -138,6 +145,36 @@ test('a replaced gift is cancelled, also one whose redemption is reversed later'
   assert.equal(stateAfter(issued(), replaced_by('n')), 'cancelled');
   assert.equal(stateAfter(issued(), redeemed, replaced_by('n')), 'redeemed');
   assert.equal(stateAfter(issued(), redeemed, replaced_by('n'), unredeemed), 'cancelled');
+});
+
+test('declines each replacement once, of a gift that could still be given up', () => {
+  const event = (transaction_id: string): GiftEvent => ({
+    type: 'ReplacementDeclined',
+    data: { replaced_by: { gift_id: 'h', transaction_id }, code: 'gift_disputed' },
+  });
+  const decline =
+    (transaction_id: string) =>
+    (gift: Gift): readonly GiftEvent[] =>
+      declineReplacement(gift as IssuedGift, { replaced_by: { gift_id: 'h', transaction_id }, code: 'gift_disputed' });
+  const replaced: GiftEvent = {
+    type: 'GiftReplaced',
+    data: { replaced_by: { gift_id: 'h', transaction_id: 'a' }, reason: 'x' },
+  };
+  for (const before of [[issued()], [issued(), redeemed], [issued(), event('b')]])
+    given(giftAggregate, ...before)
+      .when(decline('a'))
+      .then(event('a'));
+  for (const before of [
+    [issued(), event('a'), event('b')],
+    [issued(), cancelled],
+    [issued(), replaced],
+    [issued(), redeemed, replaced],
+  ])
+    given(giftAggregate, ...before)
+      .when(decline('a'))
+      .then();
+  const gift = fold(giftAggregate, [happened(issued()), happened(event('a'))]) as IssuedGift;
+  assert.deepEqual([declinedFor(gift, 'a'), declinedFor(gift, 'b')], ['gift_disputed', undefined]);
 });
 
 test('makes the new receiver the owner and takes the gift from the previous one', () => {
