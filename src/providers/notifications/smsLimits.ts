@@ -20,7 +20,8 @@ export interface SmsLimitOptions {
 /** A purchase that sends an SMS to a number. Personal: `number`. */
 interface SmsUnit {
   readonly transactionId: string;
-  readonly buyerId: string;
+  /** Absent for a reminder: its buyer causes none, and a reminder that waits for long is never sent. */
+  readonly buyerId?: string;
   readonly number: string;
 }
 
@@ -81,7 +82,7 @@ export function smsLimits(
 
   return {
     async admit({ transactionId, buyerId, number }) {
-      await admit('buyer', buyerId, transactionId);
+      if (buyerId !== undefined) await admit('buyer', buyerId, transactionId);
       await admit('number', hash('phone', number), transactionId);
     },
   };

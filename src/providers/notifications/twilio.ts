@@ -74,7 +74,7 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
 
   return {
     async send(request) {
-      const { transaction_id, buyer_id, to } = request;
+      const { transaction_id, buyer_id, to, expires_on } = request;
       const key = notificationKey(request);
       const number = to[0] ?? '';
       // A message that is sent already counts under no limit.
@@ -82,7 +82,8 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       const claim = await ledger.find(key);
       if (claim?.reply !== undefined) return claim.reply;
       try {
-        await limits.admit({ transactionId: transaction_id, buyerId: buyer_id, number });
+        const counted = { transactionId: transaction_id, number };
+        await limits.admit(expires_on === undefined ? { ...counted, buyerId: buyer_id } : counted);
       } catch (error) {
         // Without this record a restart costs a look-up at Twilio, at worst one by a person.
         if (claim === undefined && error instanceof RetryLaterError)

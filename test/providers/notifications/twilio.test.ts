@@ -503,6 +503,19 @@ test('lets what is over a limit through later, and counts nothing twice', async 
   assert.not.match(JSON.stringify((await records.list('sms')).map(({ key }) => key)), /77009/);
 });
 
+test('counts reminders for the number only, since their buyer causes none', async ({ server, records }) => {
+  const sms = await open(server, records, {}, {}, { perNumber: 2, perBuyer: 1, windowMs: 60_000 });
+  const reminder = { expires_on: '2027-01-01', message: '' };
+  await sms.send(ask('+447700900131', reminder));
+  await sms.send(ask('+447700900132', reminder));
+  await sms.send(ask('+447700900133'));
+  await rejects(sms.send(ask('+447700900134')), RetryLaterError, /by this buyer/);
+  await sms.send(ask('+447700900135', reminder));
+  await sms.send(ask('+447700900135', reminder));
+  await rejects(sms.send(ask('+447700900135', reminder)), RetryLaterError, /to this number/);
+  assert.is(server.messages.length, 5);
+});
+
 test("lets nothing through that can't be counted", async ({ server, records }) => {
   const down = new Error('down');
   const sms = await open(server, {
