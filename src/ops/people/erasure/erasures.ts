@@ -14,7 +14,7 @@ import { ErasureWaitsError } from './endPerson.js';
 import { erasePerson, type ErasureOutcome } from './erasePerson.js';
 import { type Erasure, type ErasureLog, isFinished, isRequest, storedErasures } from './erasureRecord.js';
 import { type Reapplied, repeatErasures, type RepeatOptions } from './reapplyErasures.js';
-import { earlierErasure, isDue, openErasure, requestErasure, withdrawErasure } from './requestErasure.js';
+import { earlierErasure, isDue, isLeft, openErasure, requestErasure, withdrawErasure } from './requestErasure.js';
 
 /** Outcome of a command about an erasure. */
 interface ErasureAnswer<View> {
@@ -178,10 +178,6 @@ function statusOf(erasure: Erasure): ErasureRequestView['status'] {
 }
 
 const POLL_MS = 30_000;
-/**
- * Milliseconds after which an erasure counts as interrupted: a younger one is still in progress where it was requested.
- */
-const LEFT_ALONE_MS = 60_000;
 /** Milliseconds between two attempts of an erasure that waits for money, since each attempt reads the log twice. */
 const WAITS_MS = 600_000;
 
@@ -202,7 +198,7 @@ export async function finishErasures(
     for await (const erasure of erasures.stored()) {
       const { id, by, at, started_at = at } = erasure;
       if (isFinished(erasure) || (waitsUntil.get(id) ?? 0) > ticks()) continue;
-      if (!isRequest(erasure) && Date.parse(now()) - Date.parse(started_at) < LEFT_ALONE_MS) continue;
+      if (!isRequest(erasure) && !isLeft(started_at, now())) continue;
       const commandId = randomUUID();
       try {
         await erasures.finish(erasure, { commandId, correlationId: commandId, by, now: now() });

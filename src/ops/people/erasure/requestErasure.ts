@@ -192,7 +192,16 @@ export async function startRequested(
 }
 
 /**
- * Whether a request must be carried out now. After a restore it waits as long again, since a withdrawal may have been
+ * Milliseconds after which an erasure counts as interrupted: a younger one is still in progress where it was requested.
+ */
+const LEFT_ALONE_MS = 60_000;
+
+/** Whether an erasure that started at this time counts as interrupted. */
+export const isLeft = (startedAt: string, now: string): boolean =>
+  Date.parse(now) - Date.parse(startedAt) >= LEFT_ALONE_MS;
+
+/**
+ * Whether a request must be carried out now, or was started and interrupted. After a restore it waits as long again, since a withdrawal may have been
  * lost. A log that was restored to before the request gets it again.
  * @throws UnavailableError, ConflictError
  */
@@ -203,8 +212,15 @@ export async function isDue(
 ): Promise<boolean> {
   const { id, person, reason, at, due_at } = erasure;
   const { now } = context;
-  if (due_at > now) return false;
   const history = await events.read(personStream(person));
+  // A write to the key store may have failed, or have taken effect after later ones.
+  const inLog = asInLog(erasure, history);
+  if (inLog.withdrawn_at !== undefined) {
+    await storeErasure(keys, inLog);
+    return false;
+  }
+  if (inLog.started_at !== undefined && isLeft(inLog.started_at, now)) return true;
+  if (due_at > now) return false;
   if (erasedIn(history) !== undefined) return true;
   // A log that was restored to before the user has nothing to erase.
   if (person.kind === 'user' && history.length === 0) return false;
@@ -218,10 +234,6 @@ export async function isDue(
     const isReplaced = state.status === 'requested' && state.id !== id;
     if (isReplaced) await storeErasure(keys, { ...erasure, withdrawn_at: now });
     else await storeRequest({ events, keys }, { ...erasure, due_at: again.due_at });
-    return false;
-  }
-  if (request.status === 'withdrawn') {
-    await storeErasure(keys, { ...erasure, withdrawn_at: now });
     return false;
   }
   const restored = (await events.read(RESTORED_STREAM)).at(-1);

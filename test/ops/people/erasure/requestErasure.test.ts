@@ -163,6 +163,21 @@ test('stay withdrawn where a request is stored late', async () => {
   assert.equal(history(made).slice(-3), ['ErasureStarted', 'UserRetired', 'PersonErased']);
 });
 
+test('are soon as the log has them, where a write of the request takes effect late', async () => {
+  const made = await town();
+  const requested = await requestErasure(made.deps, EVE, by('sue'), WANTED);
+  await withdrawErasure(made.deps, EVE, by('sid', 1), 'not theirs');
+  await storeErasure(made.keys, requested);
+  await look(made, 2);
+  assert.is((await erasures(made))[0]?.withdrawn_at, at(1), 'withdrawn');
+  assert.equal(await erasuresOf(made.deps).unfinished(), []);
+  const second = await requestErasure(made.deps, EVE, by('sue', 3), WANTED);
+  await erasuresOf(made.deps).approve(EVE, by('aly', 4), 'asked for it');
+  await storeErasure(made.keys, second);
+  await look(made, 5);
+  assert.is((await erasures(made)).find(({ id }) => id === second.id)?.done_at, at(5), 'erased');
+});
+
 /** Sid's withdrawal, which the key store did not store. */
 async function withdrawnInLog({ deps }: Town, command = by('sid', 1)): Promise<void> {
   const putErasure = async (): Promise<never> => Promise.reject(new UnavailableError('down'));
@@ -354,7 +369,7 @@ test('stay withdrawn in a log and in a key store from before the withdrawal', as
   const keys = await town({}, made.stored, await keysOf(made, [requested]));
   await look(keys, 200);
   assert.is(history(keys).at(-1), 'ErasureWithdrawn');
-  assert.is((await erasures(keys))[0]?.withdrawn_at, at(200));
+  assert.is((await erasures(keys))[0]?.withdrawn_at, at(1));
 
   // Both, with a list that is stored elsewhere.
   const both = await town({}, await logOf(made, count), await keysOf(made, [requested]));
