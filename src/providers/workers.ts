@@ -76,7 +76,9 @@ function failureOf(error: unknown): WorkerFailure | undefined {
     return { outcome: 'retry_later', after_ms: error.afterMs, limited: error.limited, cause: error.message };
   if (error instanceof ProviderError && !error.outcomeUnknown)
     return { outcome: 'retry_later', after_ms: 0, limited: false, cause: error.message };
-  if (error instanceof RefusedError || error instanceof MalformedMessageError)
-    return { outcome: 'impossible', cause: error.message };
+  // Another release sent it: a worker of that release may get it next.
+  if (error instanceof MalformedMessageError)
+    return { outcome: 'retry_later', after_ms: 0, limited: false, cause: error.message };
+  if (error instanceof RefusedError) return { outcome: 'impossible', cause: error.message };
   return undefined;
 }

@@ -126,6 +126,8 @@ test('tells what the provider does not know from what cannot be asked', async ()
   }
   const broken = paymentQuestions(busOf(() => Promise.reject(new TypeError('a fault'))));
   await rejects(broken.transactionOf('pi'), TypeError, /a fault/);
+  const ofOtherRelease = paymentQuestions(busOf(() => ({ outcome: 'perhaps' })));
+  await rejects(ofOtherRelease.transactionOf('pi'), UnavailableError, /cannot be asked/);
   const refusing = paymentQuestions(busOf(() => ({ outcome: 'impossible', cause: 'no key' })));
   await rejects(refusing.transactionOf('pi'), UnavailableError, /no key/);
 });

@@ -3,6 +3,7 @@ import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.j
 import { UnavailableError } from '../../ports/unavailable.js';
 import { AlteredDataError } from '../../runtime/personal/index.js';
 import { isFailure, RetryLaterError, type WorkerFailure } from '../../messages/workerFailure.js';
+import { MalformedMessageError } from '../../messages/workerRequest.js';
 
 /** When work is repeated or parked. All values are in milliseconds, except `attempts`. */
 export interface RetryPolicy {
@@ -66,6 +67,8 @@ export function passes(error: unknown): boolean {
     error instanceof NoRespondersError ||
     error instanceof DeadlineError ||
     error instanceof RemoteError ||
+    // A worker of another release answered.
+    error instanceof MalformedMessageError ||
     error instanceof RetryLaterError
   );
 }

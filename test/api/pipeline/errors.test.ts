@@ -880,7 +880,7 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   MaintenanceRefusedError: '409 or 422, with its message',
   MalformedEventError: '400 of a webhook',
   MalformedEvidenceError: 'ends a command of the command line; 400 of a witness; 503: the log or a tile was altered',
-  MalformedMessageError: '500: two processes of this service do not understand each other',
+  MalformedMessageError: 'ends in a process manager; 503: processes of two releases do not understand each other',
   MismatchError: 'ends in a worker',
   NeverTakenError: 'ends in a worker',
   RetryLaterError: '503, by the one route that asks a provider',

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RetryLaterError } from '../../../src/messages/workerFailure.js';
+import { MalformedMessageError } from '../../../src/messages/workerRequest.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../../src/ports/bus.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { AlteredDataError } from '../../../src/runtime/personal/alteredData.js';
@@ -39,6 +40,7 @@ test('tries passing failures for a day, then parks', () => {
     new NoRespondersError('s'),
     new DeadlineError('s', 1),
     new RemoteError('trouble'),
+    new MalformedMessageError('malformed answer on payments.charge'),
     later,
   ]) {
     assert.equal(afterFailure(error, on(500, RETRY_POLICY.giveUpMs - 1), RETRY_POLICY, 0), { waitMs: 15_000 });
