@@ -20,6 +20,11 @@ import { treeDir } from './tree.js';
 
 /** File whose lock shows whether other processes use a sandbox's data folder. */
 const LOCK_FILE = 'sandbox.lock';
+/**
+ * File whose lock is held by the process that tries to claim the folder. It has to end its own share for that: of two
+ * that did so at once, one would claim a folder that the other still uses.
+ */
+const CLAIM_FILE = 'sandbox-claim.lock';
 
 /** The data folder of a sandbox, which its processes share until one of them resets it. */
 export interface SandboxFolder {
@@ -36,11 +41,12 @@ export interface SandboxFolder {
 export function sandboxFolder(config: Config): SandboxFolder {
   const { sandbox, dataDir, eventStoreUrl, mongodbUrl, natsUrl, roles } = config;
   const isAllEmbedded = [eventStoreUrl, mongodbUrl, natsUrl].every((url) => url === undefined) && isEmbedded(config);
-  const file = join(dataDir, LOCK_FILE);
-  let lock: FileLock | undefined;
-  const take = (how: 'share' | 'claim'): boolean => {
+  const locks = new Map<string, FileLock>();
+  const take = (name: string, how: 'share' | 'claim'): boolean => {
+    const file = join(dataDir, name);
     try {
-      lock ??= openFileLock(file);
+      const lock = locks.get(name) ?? openFileLock(file);
+      locks.set(name, lock);
       return lock[how]();
     } catch (error) {
       throw unavailableOf(error, file);
@@ -49,7 +55,7 @@ export function sandboxFolder(config: Config): SandboxFolder {
   const share = (): void => {
     if (!sandbox || !isAllEmbedded) return;
     makeDataDir(dataDir);
-    if (!take('share')) throw new UnavailableError('another process resets the sandbox of this data folder');
+    if (!take(LOCK_FILE, 'share')) throw new UnavailableError('another process resets the sandbox of this data folder');
   };
   return {
     share,
@@ -57,8 +63,14 @@ export function sandboxFolder(config: Config): SandboxFolder {
       if (!isAllEmbedded) throw resetRefused('only a sandbox on embedded engines can be reset.');
       if (ROLES.some((role) => !roles.has(role)))
         throw resetRefused('only a sandbox with all roles in one process can be reset.');
-      if (take('claim')) return;
-      share();
+      try {
+        if (take(CLAIM_FILE, 'claim')) {
+          if (take(LOCK_FILE, 'claim')) return;
+          share();
+        }
+      } finally {
+        locks.get(CLAIM_FILE)?.release();
+      }
       throw resetRefused('another process uses the data folder of this sandbox.');
     },
   };
