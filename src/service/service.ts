@@ -92,12 +92,18 @@ async function serveOnce({ config, logger, listeners, folder, member, stopping, 
     folder.share();
     return startRoles({ config, logger, listeners, member, reset });
   };
-  const { logId, close } = await startWithRetries(start, logger, { waitMs: config.enginesWaitMs });
+  const roles = await startWithRetries(start, logger, { waitMs: config.enginesWaitMs, signal: stopping }).catch(
+    (error: unknown) => {
+      if (!stopping.aborted) throw error;
+      logger.warn({ err: error }, 'stopped before it had started again');
+    },
+  );
+  if (roles === undefined) return;
+  const { logId, close } = roles;
   started();
   const { url, healthUrl: health, opsUrl: ops } = urlsOf(config, listeners);
   const { dataDir, payments, notifications } = config;
-  const roles = [...config.roles];
-  logger.info({ url, health, ops, roles, dataDir, log: logId, payments, notifications }, 'started');
+  logger.info({ url, health, ops, roles: [...config.roles], dataDir, log: logId, payments, notifications }, 'started');
   member?.serving({ url, health, ops });
 
   const ended = AbortSignal.any([stopping, resetting.signal]);

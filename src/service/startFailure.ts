@@ -1,9 +1,10 @@
 /** Failures of a start: which ones a start waits out, and what to change after the others. */
 import type { Logger } from 'pino';
 import { DataFileError } from '../adapters/embedded/sqlite.js';
+import { pause } from '../lib/async/pause.js';
 import { EngineError, NoAnswerError } from '../lib/engineError.js';
 import { exhausted } from '../lib/files/folderErrors.js';
-import { sleep, ticks } from '../lib/world.js';
+import { ticks } from '../lib/world.js';
 import { AlteredEventError, UnavailableError } from '../ports/unavailable.js';
 import type { Config } from './config.js';
 
@@ -13,6 +14,8 @@ const BETWEEN_MS = 2_000;
 export interface RetryPolicy {
   readonly waitMs: number;
   readonly betweenMs?: number;
+  /** Ends the attempts. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -24,7 +27,7 @@ export interface RetryPolicy {
 export async function startWithRetries<T>(
   start: () => Promise<T>,
   logger: Logger,
-  { waitMs, betweenMs = BETWEEN_MS }: RetryPolicy,
+  { waitMs, betweenMs = BETWEEN_MS, signal = new AbortController().signal }: RetryPolicy,
 ): Promise<T> {
   const until = ticks() + waitMs;
   for (;;) {
@@ -32,9 +35,10 @@ export async function startWithRetries<T>(
       return await start();
     } catch (error) {
       const left = until - ticks();
-      if (!maySettle(error) || left <= 0) throw error;
+      if (!maySettle(error) || left <= 0 || signal.aborted) throw error;
       logger.warn({ leftSeconds: Math.ceil(left / 1_000) }, `not started yet, trying again: ${error.message}`);
-      await sleep(Math.min(betweenMs, left));
+      await pause(Math.min(betweenMs, left), signal);
+      if (signal.aborted) throw error;
     }
   }
 }

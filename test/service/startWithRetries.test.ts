@@ -63,4 +63,16 @@ test('waits no longer than its limit', async () => {
   assert.ok(attempts > 1 && attempts < 100, `${attempts}`);
 });
 
+test('ends at once when the process is to stop', async () => {
+  const failure = new UnavailableError('another process resets the sandbox of this data folder');
+  const stopping = new AbortController();
+  const start = async (): Promise<never> => {
+    setImmediate(() => stopping.abort());
+    throw failure;
+  };
+  const waits = { waitMs: 3_600_000, betweenMs: 3_600_000, signal: stopping.signal };
+  const came = await startWithRetries(start, pino({ level: 'silent' }), waits).catch((error: unknown) => error);
+  assert.is(came, failure);
+});
+
 test.run();
