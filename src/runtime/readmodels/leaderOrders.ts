@@ -8,7 +8,6 @@ import { catchUp } from './catchUp.js';
 import { dropFrozenBuilds } from './frozenBuilds.js';
 import { emptyIfInvalid } from './invalidBuilds.js';
 import { addBuild, type LeaderRun, nextSteps, removeBuild, takeOut } from './leaderRun.js';
-import { abortRebuild } from './maintenance/rebuild.js';
 import { openOrders, refuseInvalid } from './maintenance/repairOrders.js';
 import type { Step } from './plan.js';
 import { enter, openBuild, type RunningBuild } from './runningBuild.js';
@@ -56,7 +55,7 @@ async function look(run: LeaderRun): Promise<void> {
 
 /** Carries a step out, or starts it in the background. @returns work that the caller must await */
 function startStep(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<void>) | undefined {
-  const { store, events, logger, projections, lease } = run;
+  const { store, events, logger, projections } = run;
   switch (step.do) {
     case 'open': {
       const { name, rebuild } = step;
@@ -79,7 +78,7 @@ function startStep(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<voi
     case 'finish':
       return async () => finishSwap(store, step.name, step.rebuild);
     case 'abort':
-      return async () => void (lease.held && (await abortRebuild(store, step.name)));
+      return async () => abortLeft(run, step.name, step.rebuild);
     case 'discard':
       return async () => discard(run, step.name, step.rebuild);
     case 'put back':
@@ -130,6 +129,15 @@ async function discard({ store, lease, logger }: LeaderRun, name: string, { kind
   if (record?.value.target === target && record.value.state === 'leaving')
     await store.records.delete(record.key, record.version);
   logger.info({ projection: name, build: target }, 'projector: a rebuild was aborted');
+}
+
+/** Its operator may have aborted it since it was read, and have requested another one: that one goes on. */
+async function abortLeft({ store, lease }: LeaderRun, name: string, { target }: Rebuild): Promise<void> {
+  const record = await rebuildOf(store, name);
+  if (!lease.held || record?.value.target !== target) return;
+  const { value, version } = record;
+  if (value.state === 'ready') await putRebuild(store, name, { ...value, state: 'leaving' }, version);
+  if (value.state === 'building') await putRebuild(store, name, { ...value, state: 'aborting' }, version);
 }
 
 /** No process swaps the build in now, so it can be aborted; a leading process of its release may still swap it in. */

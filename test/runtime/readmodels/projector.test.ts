@@ -14,6 +14,7 @@ import { previousBuildOf, putPreviousBuild } from '../../../src/runtime/readmode
 import { startProjector } from '../../../src/runtime/readmodels/projector.js';
 import { listQuarantined } from '../../../src/runtime/readmodels/quarantine.js';
 import { lostAnchor, type LogAnchor, LOG_ANCHOR, anchorOf } from '../../../src/runtime/log/logAnchor.js';
+import { putRebuild, rebuildOf, REBUILDS } from '../../../src/runtime/readmodels/rebuildRecord.js';
 import { transactionsProjection } from '../../../src/projections/transactions.js';
 import {
   append,
@@ -669,6 +670,32 @@ test(
     await again.close();
     await settled(await project({ projections: [giftsProjection], retireMs: 0 }), events);
     assert.is(await store.active('gifts'), V);
+  }),
+);
+
+test(
+  'what another release has left is aborted, and nothing that was requested in its place in this moment',
+  installed(async ({ events, store, project }) => {
+    await buy(events);
+    const first = await project();
+    await settled(first, events);
+    await first.close();
+    const left = { from: V, kind: 'rebuild', state: 'building', by: 'sue', at: '2026-05-04T00:00:00.000Z' } as const;
+    const target = V * 1_000_000 + 7;
+    let lists = 0;
+    const list: typeof store.records.list = async (prefix, limit) => {
+      const found = await store.records.list<never>(prefix, limit);
+      if (prefix === REBUILDS && found.length > 0 && lists++ === 0) {
+        const { key, version } = (await rebuildOf(store, 'gifts'))!;
+        await store.records.delete(key, version);
+        await putRebuild(store, 'gifts', { ...left, target }, 0);
+      }
+      return found;
+    };
+    await putRebuild(store, 'gifts', { ...left, target: (V + 1) * 1_000_000 + 1 }, 0);
+    await project({ store: { ...store, records: { ...store.records, list } } });
+    await until(() => lists > 1, 'the next poll');
+    assert.equal((await rebuildOf(store, 'gifts'))?.value, { ...left, target });
   }),
 );
 
