@@ -111,19 +111,25 @@ export function expiryOf({ gift, transaction }: Pick<JoinedGift, 'gift' | 'trans
   return gift.expires_on ?? transaction.expires_on;
 }
 
-/** Joins gifts of one purchase, in the order of `gifts`. @throws UnavailableError */
+/**
+ * Joins gifts of one purchase, in the order of `gifts`. A gift whose phone number is out of service is left out.
+ * @throws UnavailableError
+ */
 export async function joinGifts(
   models: Pick<GiftModels, 'accounts'>,
   transaction: TransactionDocument,
   gifts: readonly { readonly id: string; readonly gift: GiftDocument }[],
 ): Promise<JoinedGift[]> {
   const phones = await byId(
-    async (ids) => models.accounts.getMany(ids),
+    async (ids) => documentsListed(models.accounts, ids),
     'phone-',
     (gift) => gift?.receiver.phone_id,
     gifts.map(({ gift }) => gift),
   );
-  return gifts.map(({ id, gift }) => joinedGift(id, gift, transaction, phones.get(gift.receiver.phone_id ?? '')));
+  return gifts.flatMap(({ id, gift }) => {
+    const phone = phones.get(gift.receiver.phone_id ?? '');
+    return phone === null ? [] : [joinedGift(id, gift, transaction, phone)];
+  });
 }
 
 /**

@@ -22,6 +22,7 @@ import { type GiftRouteDeps, viewing } from './deps.js';
 import { giftIdsOf, type Viewer, giftEntity, transactionEntity } from '../../entities/gifts.js';
 import { upToOwn } from '../../commands/transact.js';
 import { refundedMoneyOf } from './refundedMoney.js';
+import { documentsListed } from '../../entities/documentsListed.js';
 import { joinGifts, withMessage } from '../../entities/joinedGift.js';
 import { NEXT_ACTION_FIELDS, needsAuthentication } from './nextAction.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../representation/pages.js';
@@ -220,18 +221,20 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return new Map((purchase === undefined ? [] : await asBought(purchase)).map(({ id, gift }) => [id, gift]));
   };
 
+  /** Gifts of a purchase, without those that are out of service. */
   const documentsOf = async (
     transactionId: string,
     ids: readonly string[],
     since: Position | undefined,
   ): Promise<Shown[]> => {
-    const gifts = await deps.gifts.getMany(ids, since);
+    const gifts = await documentsListed(deps.gifts, ids, since);
     const bought = gifts.includes(undefined) ? await giftsBought(transactionId) : undefined;
-    return ids.map((id, index) => {
+    return ids.flatMap((id, index) => {
+      if (gifts[index] === null) return [];
       // A gift that is not issued yet is shown as it was bought.
       const gift = gifts[index] ?? bought?.get(id);
       if (gift === undefined) throw new Error(`purchase ${transactionId} has no gift ${id}`);
-      return { id, gift };
+      return [{ id, gift }];
     });
   };
 
@@ -434,6 +437,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
             rawQuery,
             ...requested,
             total: transaction.count,
+            count: ids.length,
             data,
             embedded: embeds.length === 0 ? undefined : embedded.result(),
           });

@@ -41,6 +41,8 @@ export interface PageContent extends PageRequest {
   /** Number of entries on all pages. */
   readonly total: number;
   readonly data: readonly object[];
+  /** Number of entries of the page, which `data` lacks some of where they are out of service; default: those of `data`. */
+  readonly count?: number;
   /** Embedded entities; `undefined`: none were requested, answered as `[]`. */
   readonly embedded: Embedded | undefined;
 }
@@ -61,15 +63,15 @@ export interface Page {
 
 /** Past the end, `from` and `to` are 0 and the previous page is the last. */
 export function paginate(content: PageContent): Page {
-  const { page, perPage, total, data } = content;
+  const { page, perPage, total, data, count = data.length } = content;
   const address = content.publicUrl.replace(/\/+$/, '') + content.path;
   const lastPage = Math.max(1, Math.ceil(total / perPage));
-  const from = data.length === 0 ? 0 : (page - 1) * perPage + 1;
+  const from = count === 0 ? 0 : (page - 1) * perPage + 1;
   return {
     current_page: page,
     data,
     from,
-    to: data.length === 0 ? 0 : from + data.length - 1,
+    to: count === 0 ? 0 : from + count - 1,
     last_page: lastPage,
     next_page_url: page < lastPage ? pageUrl(address, content.rawQuery, page + 1) : null,
     prev_page_url: page > 1 ? pageUrl(address, content.rawQuery, Math.min(page - 1, lastPage)) : null,

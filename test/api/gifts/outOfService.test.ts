@@ -1,9 +1,12 @@
 /** Lists leave out a document that is out of service, and are not out of service with it (docs/support.md#finding-purchases). */
 import assert from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
 import { suite } from 'uvu';
 import type { CollectionSpec } from '../../../src/ports/readStore.js';
 import { accountsProjection } from '../../../src/projections/accounts.js';
-import { giftsProjection } from '../../../src/projections/gifts.js';
+import { type GiftDocument, giftsProjection } from '../../../src/projections/gifts.js';
+import { feedProjection, numberHolders, userNumbers } from '../../../src/projections/feed/feed.js';
+import type { UserNumbers } from '../../../src/projections/feed/parties.js';
 import { reversalsProjection } from '../../../src/projections/reversals.js';
 import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { quarantineDocument } from '../../../src/runtime/readmodels/quarantine.js';
@@ -84,6 +87,55 @@ test('of purchases, and of their gifts', async () => {
     ['as=holder&', 'dan'],
   ] as const)
     assert.deepEqual(await listed(`/api/v2/gifts?${query}`, user, 3), [gifts[0], gifts[2], gifts[3]], query);
+});
+
+test('of the gifts of one purchase, and of those that its answer embeds', async () => {
+  const token = await service.userToken('ann');
+  const phone = '07700 900411';
+  const bought = await service.ask('POST', '/api/v2/transactions', {
+    token,
+    body: purchaseOf('latte', [{ user_id: 'dan' }, { user_id: 'dan' }, { phone_number: phone }]),
+  });
+  assert.equal(bought.status, 201, bought.text);
+  const { id, gifts } = bought.json.data as { id: string; gifts: [string, string, string] };
+  const [document] = await eventually(async () => {
+    const store = await service.openStore();
+    const found = await store.getMany<GiftDocument>(giftsProjection, gifts.slice(2));
+    await store.close();
+    return found[0] !== undefined && found;
+  }, 'the gifts to be folded');
+  await takeOut(giftsProjection, gifts[0]);
+  await takeOut(accountsProjection, `phone-${document?.body.receiver.phone_id}`);
+  const path = `/api/v2/transactions/${id}`;
+  await eventually(async () => {
+    const { status, json } = await service.ask('GET', `${path}/gifts`, { token });
+    return (
+      status === 200 &&
+      isDeepStrictEqual(
+        (json.data as Json[]).map((one) => one.id),
+        [gifts[1]],
+      ) &&
+      json.to === 3
+    );
+  }, 'the page');
+  const shown = await service.ask('GET', `${path}?embed[]=gifts`, { token });
+  assert.deepEqual([shown.status, (shown.json.embedded.gifts as Json[]).map((one) => one.id)], [200, [gifts[1]]]);
+  const again = await service.ask('POST', '/api/v2/transactions?embed[]=gifts', {
+    token,
+    body: purchaseOf('latte', [{ user_id: 'dan' }, { phone_number: phone }]),
+  });
+  assert.deepEqual([again.status, (again.json.embedded.gifts as Json[]).length], [201, 1], again.text);
+});
+
+test('but not the event feed of a user of whose number it is not known who had it', async () => {
+  const token = await service.userToken('bob');
+  const status = async (): Promise<number> => (await service.ask('GET', '/api/v2/events', { token })).status;
+  assert.equal(await status(), 200);
+  const store = await service.openStore();
+  const numbers = await store.get<UserNumbers>(feedProjection, userNumbers('bob'));
+  await store.close();
+  await takeOut(feedProjection, numberHolders(numbers?.body.phone_ids[0] ?? ''));
+  await eventually(async () => (await status()) === 503, 'the refusal');
 });
 
 test('of payment methods and of redemptions, where an account is out of service', async () => {
