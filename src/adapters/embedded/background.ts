@@ -3,6 +3,7 @@
  * opened late, when a running service's program files may have been replaced.
  */
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { VERSION } from '../../lib/version.js';
 import { type ThreadData, threadClient } from './thread.js';
 
 /** Work for the other side of `port`, until that closes it. */
@@ -13,6 +14,8 @@ export type BackgroundRequest =
   | { readonly kind: 'scratch store'; readonly data: ThreadData; readonly port: MessagePort }
   /** Takes requests. */
   | { readonly kind: 'share'; readonly port: MessagePort };
+
+export type BackgroundData = Pick<ThreadData, 'version'>;
 
 export interface Background {
   /** Resolves when the thread has loaded, or ended. */
@@ -46,7 +49,8 @@ export function openBackground({
   let given = shared;
   const thread = threadClient<BackgroundRequest, never>({
     spawn() {
-      const first = given ?? new Worker(script, { name: 'background' });
+      const first =
+        given ?? new Worker(script, { name: 'background', workerData: { version: VERSION } satisfies BackgroundData });
       given = undefined;
       return first;
     },

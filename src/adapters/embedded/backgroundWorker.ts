@@ -1,12 +1,14 @@
 /** The thread of `background.ts`. */
-import { type MessagePort, parentPort } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
-import type { BackgroundRequest } from './background.js';
+import { refuseOtherRelease } from '../../lib/version.js';
+import type { BackgroundData, BackgroundRequest } from './background.js';
 import { moveNow } from './checkpoint.js';
 import { Sqlite } from './driver.js';
 import { serveWriter } from './readStore/serveWriter.js';
 import { serveThread, type ThreadData } from './thread.js';
 
+refuseOtherRelease((workerData as BackgroundData).version);
 // The driver loads its machine code with the first database.
 new Sqlite(':memory:').close();
 

@@ -1,5 +1,6 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, type Transferable, Worker } from 'node:worker_threads';
 import { deferred } from '../../lib/async/deferred.js';
+import { VERSION } from '../../lib/version.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { type OpenedFiles, openedFiles } from './openedFiles.js';
 
@@ -11,10 +12,12 @@ export interface ThreadData {
   readonly openElsewhere: boolean;
   /** The way to the thread that moves the pages of the file's WAL; `undefined`: the writer starts one. */
   readonly checkpoints?: MessagePort | undefined;
+  /** Release of the process. */
+  readonly version: string;
 }
 
 export function threadData(file: string, { longLived = false, openElsewhere = false } = {}): ThreadData {
-  return { file, opened: openedFiles(file), longLived, openElsewhere };
+  return { file, opened: openedFiles(file), longLived, openElsewhere, version: VERSION };
 }
 
 /** Starts the thread that writes a file. `background` moves the pages of the file's WAL. */

@@ -13,7 +13,7 @@ import { everyBeats } from '../../lib/async/beats.js';
 import { resources } from '../../lib/async/resources.js';
 import { inFlight } from '../../lib/inFlight.js';
 import { createLogger } from '../../lib/logging/logger.js';
-import { VERSION } from '../../lib/version.js';
+import { refuseOtherRelease } from '../../lib/version.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { startTelemetry } from '../../tracing/telemetry.js';
 import { readable } from '../engines.js';
@@ -27,10 +27,7 @@ const port = parentPort;
 if (port === null) throw new Error('projectorThread runs as a worker thread only');
 const data = workerData as ProjectorThreadData;
 const { dataDir: dir, keysUrl, masterKeys, tree, sandbox, holder, level, version, processNumber } = data;
-if (version !== VERSION)
-  throw new Error(
-    `the thread is of release ${VERSION}, its process is of release ${version}: restart the service, whose release folder was replaced`,
-  );
+refuseOtherRelease(version);
 // A thread has a default of its own; this one connects to witnesses.
 setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_WAIT_MS);
 const post = (message: FromProjectorThread): void => port.postMessage(message);

@@ -54,4 +54,12 @@ test('goes on with the other stores when one can not be opened', async ({ dir, w
   await store.close();
 });
 
+test('writes no store for a process of another release', async ({ dir, writer, opened }) => {
+  const store = await opened('a');
+  const port = writer.writerOf({ ...threadData(join(dir, 'a', 'read.db')), version: '99.0.0' });
+  await new Promise((resolve) => port.once('close', resolve));
+  await store.records.put('key', { n: 1 });
+  await store.close();
+});
+
 test.run();

@@ -1,8 +1,12 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type ThreadClient, threadClient } from '../../../src/adapters/embedded/thread.js';
+import { type ThreadClient, threadClient, threadData } from '../../../src/adapters/embedded/thread.js';
 
 const test = suite('Client of a thread');
 
@@ -49,6 +53,25 @@ test('starts a thread that has time with its first message, if that comes earlie
   thread.send('work');
   assert.is(started(), 1);
   await thread.close();
+});
+
+test('runs for a process of its own release only: the release folder may have been replaced', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'gift-thread-'));
+  const embedded = new URL('../../../src/adapters/embedded/', import.meta.url);
+  for (const script of [
+    'eventStore/eventStoreWorker.js',
+    'keyStore/keyStoreWorker.js',
+    'readStore/readStoreWorker.js',
+    'readStore/readStoreLookupWorker.js',
+    'backgroundWorker.js',
+  ]) {
+    const workerData = { ...threadData(join(dir, 'any.db')), version: '99.0.0' };
+    const thread = new Worker(new URL(script, embedded), { workerData });
+    const came = await Promise.race([once(thread, 'error'), once(thread, 'message')]);
+    await thread.terminate();
+    assert.match((came[0] as Error).message, 'its process is of release 99.0.0', script);
+  }
+  rmSync(dir, { recursive: true });
 });
 
 test.run();

@@ -1,5 +1,6 @@
 /** Writes the event log on its own thread, so that requests never block on an fsync. */
 import { workerData } from 'node:worker_threads';
+import { refuseOtherRelease } from '../../../lib/version.js';
 import { moveNow } from '../checkpoint.js';
 import { checkpointer } from '../checkpointer.js';
 import { guardWrites } from '../openedFiles.js';
@@ -15,7 +16,8 @@ const PAGE_BYTES = 4_096;
 const INNER_PAGES = 4;
 
 function serve(data: ThreadData): void {
-  const { file } = data;
+  const { file, version } = data;
+  refuseOtherRelease(version);
   const database = openEventLog(file, { openElsewhere: true });
   // A larger cache costs more than it saves: SQLite walks all cached pages at the commit after an index page was split.
   database.pragma('cache_size = -4000');

@@ -1,5 +1,6 @@
 /** The thread that writes the key store. */
 import { workerData } from 'node:worker_threads';
+import { refuseOtherRelease } from '../../../lib/version.js';
 import { guardWrites } from '../openedFiles.js';
 import { serveThread, type ThreadData } from '../thread.js';
 import type { Answer } from '../writerClient.js';
@@ -8,6 +9,7 @@ import type { NumberedKeyRequest } from './messages.js';
 import { createKeyWriter } from './writer.js';
 
 const data = workerData as ThreadData;
+refuseOtherRelease(data.version);
 const database = openWriter(data.file);
 const guard = guardWrites(database, data);
 

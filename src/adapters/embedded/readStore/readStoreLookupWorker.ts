@@ -1,5 +1,6 @@
 import { workerData } from 'node:worker_threads';
 import type { Statement } from 'better-sqlite3';
+import { refuseOtherRelease } from '../../../lib/version.js';
 import { Sqlite } from '../driver.js';
 import { serveThread, type ThreadData } from '../thread.js';
 import { openReader } from './file.js';
@@ -7,7 +8,9 @@ import type { LookupAnswer, LookupQuestion } from './messages.js';
 
 type Row = readonly [position: string, body: string];
 
-const database = openReader((workerData as ThreadData).file, { openElsewhere: true });
+const { file, version } = workerData as ThreadData;
+refuseOtherRelease(version);
+const database = openReader(file, { openElsewhere: true });
 const statements = new Map<string, Statement<[string], Row>>();
 
 function statementOf(table: string): Statement<[string], Row> {

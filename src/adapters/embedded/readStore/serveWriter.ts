@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
+import { refuseOtherRelease } from '../../../lib/version.js';
 import type { Checkpointer } from '../checkpointer.js';
 import { guardWrites } from '../openedFiles.js';
 import { serveThread, type ThreadData } from '../thread.js';
@@ -13,6 +14,7 @@ export function serveWriter(
   port: MessagePort,
   checkpointerOf: (database: Database) => Checkpointer,
 ): void {
+  refuseOtherRelease(data.version);
   const database = openWriter(data.file);
   const guard = guardWrites(database, data);
   const checkpoints = checkpointerOf(database);

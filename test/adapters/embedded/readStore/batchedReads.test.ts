@@ -14,6 +14,7 @@ import {
 } from '../../../../src/adapters/embedded/readStore/batchedReads.js';
 import { createMemory } from '../../../../src/adapters/embedded/readStore/memory.js';
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
+import { threadData } from '../../../../src/adapters/embedded/thread.js';
 import { at, batch, doc, newCollection, rejectionOf } from '../../../support/engines/readStoreDocuments.js';
 import { newFolder } from '../../../support/engines/readStoreEmbedded.js';
 import { unexpected } from '../../../support/assertions/unexpected.js';
@@ -250,7 +251,7 @@ test('finds with the store’s own thread what stands in the file, and misses th
     onDeath: unexpected,
     start: () =>
       new Worker(new URL('../../../../src/adapters/embedded/readStore/readStoreLookupWorker.js', import.meta.url), {
-        workerData: { file: join(dir, READ_STORE_FILE) },
+        workerData: threadData(join(dir, READ_STORE_FILE)),
       }),
   });
   await Promise.allSettled(many('d').map((id) => reads.get(collection, id)));
