@@ -150,6 +150,8 @@ export async function startSession(): Promise<void> {
 
 function noteActivity(): void {
   const now = Date.now();
+  // Timers stand still while a computer sleeps: the first input afterwards may come before the next tick.
+  if (session.value.state === 'in' && now - activeAt >= IDLE_MS) return void endIdle();
   if (now - toldAt > TICK_MS) {
     tabs.postMessage({});
     toldAt = now;

@@ -76,6 +76,19 @@ testHere(
   },
 );
 
+testHere('signs out at the first input after the computer slept for longer than that', async ({ service, browser }) => {
+  const one = await opened(browser, service.url, '/find');
+  await onConsole(one, async (page) => {
+    await page.clock.install();
+    await page.reload();
+    await signIn(page);
+    await page.clock.setSystemTime(Date.now() + 16 * 60_000);
+    await page.keyboard.press('Shift');
+    await page.clock.runFor('00:30');
+    assert.deepEqual([await page.getByText(IDLE).count(), await page.getByRole('main').count()], [1, 0]);
+  });
+});
+
 testHere(
   'lets a new sign-in be where another tab could not tell the service of the former one’s end',
   async (context) => {
