@@ -37,7 +37,7 @@ export function Transaction({ id }: { readonly id: string }) {
   };
   return (
     <Page title={`Transaction ${id}`}>
-      <Shown of={purchase}>{(found) => <Summary of={found} bought={bought} />}</Shown>
+      {bought === undefined ? null : <Shown of={purchase}>{(found) => <Summary of={found} bought={bought} />}</Shown>}
       <WaitingWork of={id} changed={reload} />
       <h2>What happened</h2>
       <Personal sight={sight} change={setSight} {...(reason === undefined ? {} : { known: reason })} />

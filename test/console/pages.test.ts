@@ -192,6 +192,13 @@ testHere('are those of the ids in their addresses', async ({ service, browser })
   });
 });
 
+testHere('load nothing more where the log knows no such transaction', async ({ service, browser }) => {
+  await onConsole(await signedIn(browser, service.url, `/transactions/${'0'.repeat(32)}`), async (page) => {
+    await page.getByRole('alert').getByText('the log knows no stream').waitFor();
+    await page.getByText('Loading…').waitFor({ state: 'hidden' });
+  });
+});
+
 testHere('ask for no answer over 200 kB, and for nothing from elsewhere', async ({ service, browser, paths }) => {
   const one = await signedIn(browser, service.url);
   await onConsole(one, async (page) => {
