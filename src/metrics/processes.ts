@@ -28,7 +28,7 @@ export function showProcesses(show: Exposition, read: () => ProcessStatus | unde
   show.gauge(
     {
       name: 'gift_process_oldest_open_seconds',
-      help: 'Age of the oldest purchase, refund, dispute or the like with something left to do; shown by the process that leads',
+      help: 'Age of the oldest purchase, refund, dispute or the like with something left to do, but for messages that a limit of our own holds back; shown by the process that leads',
     },
     one(({ leading, oldestAt }) =>
       leading ? (oldestAt === undefined ? 0 : Math.max(0, (clockMs() - Date.parse(oldestAt)) / 1000)) : undefined,

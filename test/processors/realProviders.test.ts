@@ -161,6 +161,18 @@ test('notifies later what a limit holds back, and never gives it up', async ({ i
   assert.equal(await installation.all('WorkParked'), []);
 });
 
+test('does not count as stuck what a limit of our own holds back', async ({ installation, providers }) => {
+  await installation.work(
+    await providers.workers(installation.deps.records, { perNumber: 1, perBuyer: 100, windowMs: 3_600_000 }),
+  );
+  const process = installation.process();
+  for (let n = 0; n < 2; n++) await installation.buy([phone(7)]);
+  await installation.until(async () => (await installation.all('NotificationSent')).length === 1);
+  await installation.until(async () => process.status().steps.get('notify')?.failed === 1);
+  const { open, oldestAt } = process.status();
+  assert.equal([open, oldestAt], [1, undefined]);
+});
+
 test('a purchase found only after a day is looked up, never charged again', async ({ installation, providers }) => {
   const hours = 3_600_000;
   const { transactionId } = await installation.buy([{}], { at: new Date(Date.now() - 26 * hours).toISOString() });

@@ -89,6 +89,8 @@ export interface JobRunner {
    * The feed has shown this parking: the entity may be parked again. `name` undefined: not parked by a process manager.
    */
   parkingSeen(name: ParkedName | undefined, entity: string): void;
+  /** Whether work waits for a limit of our own, such as that of messages to one number: nothing is wrong with it. */
+  isHeldBack(name: string, entity: string): boolean;
   /** Drops waiting jobs; resolves when running ones have ended. */
   stop(): Promise<void>;
 }
@@ -98,14 +100,23 @@ interface Jobs extends JobDeps {
   readonly inHand: Map<string, InHand>;
   /** Ids of work that this session has parked, until the feed shows the parking. */
   readonly parkedHere: Set<string>;
+  /** Names and entities of work that waits for a limit of our own. */
+  readonly heldBack: Set<string>;
   readonly pools: Map<PoolSize, Pool>;
   /** What ends the pauses before the next attempts. */
   readonly waits: Set<() => void>;
 }
 
 export function jobRunner(deps: JobDeps): JobRunner {
-  const jobs: Jobs = { ...deps, inHand: new Map(), parkedHere: new Set(), pools: new Map(), waits: new Set() };
-  const { inHand, parkedHere, pools, waits, signal, tally } = jobs;
+  const jobs: Jobs = {
+    ...deps,
+    inHand: new Map(),
+    parkedHere: new Set(),
+    heldBack: new Set(),
+    pools: new Map(),
+    waits: new Set(),
+  };
+  const { inHand, parkedHere, heldBack, pools, waits, signal, tally } = jobs;
   return {
     takeOn(job) {
       // A batch may show an entity's work and its parking: what was requested in between is not open any more.
@@ -127,12 +138,15 @@ export function jobRunner(deps: JobDeps): JobRunner {
       else if (known !== undefined) known.woken = true;
     },
     parkingSeen: (name, entity) => void (name !== undefined && parkedHere.delete(parkedId(name, entity))),
+    isHeldBack: (name, entity) => heldBack.has(workOf({ name, entity })),
     async stop() {
       for (const endWait of waits) endWait();
       await Promise.all([...pools.values()].map((pool) => pool.stop()));
     },
   };
 }
+
+const workOf = ({ name, entity }: { readonly name: string; readonly entity: string }): string => `${name}/${entity}`;
 
 function start(jobs: Jobs, job: Job, own: InHand): void {
   attempt(jobs, job, own, 1, { since: jobs.ticks(), before: 0, failures: 0 });
@@ -144,7 +158,8 @@ function attempt(jobs: Jobs, job: Job, own: InHand, number: number, failing: Fai
     own.woken = false;
     const ended = await outcomeOf(jobs, job, own, number, failing);
     if (ended === 'stopped') return;
-    const { next } = ended;
+    const { next, isLimited } = ended;
+    jobs.heldBack[isLimited ? 'add' : 'delete'](workOf(job.parkAs));
     const again = await parkedOr(jobs, job, ended.again);
     if (own.again !== undefined) return start(jobs, own.again, own);
     if (again === undefined || 'cause' in again) {
@@ -184,13 +199,13 @@ async function outcomeOf(
   own: InHand,
   number: number,
   failing: Failing,
-): Promise<{ readonly again: Again; readonly next: Failing } | 'stopped'> {
+): Promise<{ readonly again: Again; readonly next: Failing; readonly isLimited: boolean } | 'stopped'> {
   try {
     await inSpan(
       () => stepSpan(job, number),
       () => job.run(number),
     );
-    return { again: undefined, next: failing };
+    return { again: undefined, next: failing, isLimited: false };
   } catch (error) {
     if (signal.aborted) return 'stopped';
     const { name, step, entity } = job.parkAs;
@@ -208,6 +223,7 @@ async function outcomeOf(
     const isLimited = error instanceof RetryLaterError && error.limited;
     return {
       again,
+      isLimited,
       next: isLimited ? { since: ticks(), before: number, failures: 0 } : { since, before, failures },
     };
   }

@@ -41,6 +41,8 @@ export interface OpenWork<D> extends OpenStates {
   readonly position: Position | undefined;
   /** The time of the event that opened the oldest open instance: ISO 8601. */
   readonly oldestAt: string | undefined;
+  /** As `oldestAt`, of the instances that are not held back. */
+  oldestAtBut(isHeldBack: (manager: string, instance: string) => boolean): string | undefined;
 }
 
 export function openWork<D>(managers: readonly AnyManager<D>[], from: Position | undefined): OpenWork<D> {
@@ -73,6 +75,13 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
         .map(({ at }) => at)
         .sort()[0];
     },
+    oldestAtBut: (isHeldBack) =>
+      table.all
+        .flatMap(({ manager, opened }) => {
+          for (const [instance, { at }] of opened) if (!isHeldBack(manager.name, instance)) return [at];
+          return [];
+        })
+        .sort()[0],
   };
 }
 

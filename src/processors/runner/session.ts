@@ -117,7 +117,12 @@ export async function workThrough<D>(
   // A copy, since there may be tens of thousands of intents, and jobs change the open work concurrently.
   const resume = (): Promise<void> => inSlices([...open.resume()], act);
 
-  tally.started(() => ({ caughtUp, position: open.position, open: open.size, oldestAt: open.oldestAt }));
+  tally.started(() => ({
+    caughtUp,
+    position: open.position,
+    open: open.size,
+    oldestAt: open.oldestAtBut(jobs.isHeldBack),
+  }));
   try {
     for await (const batch of events.follow(
       from,

@@ -17,7 +17,7 @@ export interface ProcessStatus {
   /** Position up to which the feed is folded; `undefined`: nothing was read, or another process holds the lease. */
   readonly position: Position | undefined;
   readonly open: number;
-  /** Time of the event that opened the oldest open instance: ISO 8601. */
+  /** Time of the event that opened the oldest open instance that no limit of our own holds back: ISO 8601. */
   readonly oldestAt: string | undefined;
   readonly steps: ReadonlyMap<string, StepStatus>;
 }
