@@ -23,6 +23,13 @@ export interface SendRequest {
   readonly locale: string | null;
   /** Last valid day of the gift (UTC); present only in a reminder. */
   readonly expires_on?: string;
+  /** Time after which a reminder must no longer arrive (ISO 8601, UTC), also at a device that is off until then. */
+  readonly until?: string;
+}
+
+/** Seconds for which a provider may keep a message for its device; `undefined`: as long as it keeps messages. */
+export function secondsLeft({ until }: Pick<SendRequest, 'until'>, now: number): number | undefined {
+  return until === undefined ? undefined : Math.max(0, Math.floor((Date.parse(until) - now) / 1_000));
 }
 
 /** Final outcome: the provider accepted the message, or never will. */
@@ -72,7 +79,7 @@ export const NOTIFICATION_REQUESTS = {
         launch_url: text,
         locale: { type: ['string', 'null'] },
       },
-      { attempt, expires_on: id },
+      { attempt, expires_on: id, until: id },
     ),
     [sent, failed],
   ),

@@ -197,7 +197,7 @@ async function send(
     message: reminder === undefined ? await deps.openText(purchase.message) : '',
     launch_url: launchUrlOf(deps, attempt),
     locale,
-    ...(reminder === undefined ? {} : { expires_on: reminder.expires_on }),
+    ...(reminder === undefined ? {} : { expires_on: reminder.expires_on, until: reminder.until }),
   };
   memory.unsent = undefined;
   const reply = await askWorker(deps, NOTIFICATION_REQUESTS.send, request).catch((error: unknown) => {

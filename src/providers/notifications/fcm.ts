@@ -5,7 +5,7 @@
 import { inParallel } from '../../lib/async/inParallel.js';
 import { timeoutSignal } from '../../lib/world.js';
 import { openCircuitBreaker, type RealProviderDeps } from '../circuitBreaker.js';
-import { type SendReply, type SendRequest, notificationKey } from '../../messages/notifications.js';
+import { type SendReply, type SendRequest, notificationKey, secondsLeft } from '../../messages/notifications.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { neverSent, RefusedError, ProviderError } from '../providerErrors.js';
 import { retryAfterMs } from '../../lib/retryAfter.js';
@@ -100,7 +100,7 @@ export function fcmPush(
 
   /** Sends to all devices of the receiver; a success at one device is enough. */
   const sendAll = async (request: SendRequest): Promise<SendReply> => {
-    const message = messageOf(request);
+    const message = messageOf(request, now());
     const answers = new Map<string, DeviceAnswer>();
     const errors: unknown[] = [];
     await inParallel(request.to, DEVICES_AT_ONCE, async (device) => {
@@ -145,15 +145,19 @@ export function fcmPush(
   };
 }
 
-function messageOf(request: SendRequest): object {
-  const { gift_id, launch_url } = request;
+/** FCM keeps a message for four weeks where its device is off, unless the message says for how long. */
+function messageOf(request: SendRequest, now: number): object {
+  const { gift_id, launch_url, until } = request;
+  const seconds = secondsLeft(request, now);
+  const end = until === undefined ? {} : { 'apns-expiration': String(Math.floor(Date.parse(until) / 1_000)) };
   return {
     notification: pushTextOf(request),
     data: { gift_id, launch_url },
-    android: { notification: { tag: gift_id } },
-    apns: { headers: { 'apns-collapse-id': gift_id } },
+    android: { notification: { tag: gift_id }, ...(seconds === undefined ? {} : { ttl: `${seconds}s` }) },
+    apns: { headers: { 'apns-collapse-id': gift_id, ...end } },
     // FCM accepts only https links.
     webpush: {
+      ...(seconds === undefined ? {} : { headers: { TTL: String(seconds) } }),
       notification: { tag: gift_id },
       ...(launch_url.startsWith('https:') ? { fcm_options: { link: launch_url } } : {}),
     },

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import twilio from 'twilio';
 import { timeoutSignal } from '../../lib/world.js';
 import { openCircuitBreaker, type RealProviderDeps } from '../circuitBreaker.js';
-import { type SendReply, notificationKey } from '../../messages/notifications.js';
+import { type SendReply, notificationKey, secondsLeft } from '../../messages/notifications.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { neverSent, RefusedError, ProviderError } from '../providerErrors.js';
 import { retryAfterMs } from '../../lib/retryAfter.js';
@@ -43,6 +43,8 @@ const PROVIDER = 'twilio';
 const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 60_000;
 const RATE_LIMIT_PAUSE_MS = 1_000;
+/** Seconds for which Twilio may be asked to try to deliver a message; without a request it is the most. */
+const VALID_S = { least: 5, most: 36_000 };
 const SOCKETS = 64;
 /** Statuses of a proxy that passed the request on and did not wait for its end. */
 const ABANDONED: ReadonlySet<number> = new Set([408, 499]);
@@ -95,10 +97,21 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
         number,
         async () => {
           const callback = callbackUrl === undefined ? {} : { statusCallback: callbackFor(callbackUrl, request) };
+          const seconds = secondsLeft(request, now());
+          const validity =
+            seconds === undefined ? {} : { validityPeriod: Math.min(VALID_S.most, Math.max(VALID_S.least, seconds)) };
           try {
             return sent(
               await call(async () =>
-                sidIn(await client.messages.create({ to: number, body: textOf(request), ...sender, ...callback })),
+                sidIn(
+                  await client.messages.create({
+                    to: number,
+                    body: textOf(request),
+                    ...sender,
+                    ...callback,
+                    ...validity,
+                  }),
+                ),
               ),
             );
           } catch (error) {

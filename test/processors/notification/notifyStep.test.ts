@@ -319,8 +319,8 @@ test('sends a reminder without the message, and records it as one', async ({ log
     last: { id: due?.id ?? '', at: '', revision: 1, correlationId: 'c' },
   });
   assert.equal(
-    requested.map(([, { message, expires_on }]) => [message, expires_on]),
-    [['', '2999-12-31']],
+    requested.map(([, { message, expires_on, until }]) => [message, expires_on, until]),
+    [['', '2999-12-31', '2999-12-24T20:00:00.000Z']],
   );
   assert.is((await types(log)).at(-1), 'ReminderSent');
 });

@@ -115,6 +115,21 @@ test("sends to every device in the receiver's language, tagged with the gift", a
   assert.is(server.messages.at(-1)?.webpush.fcm_options, undefined);
 });
 
+test('has no reminder shown after its hours at a device that is off until then', async ({ server, push }) => {
+  const until = new Date(Math.ceil(now / 1_000) * 1_000 + HOUR).toISOString();
+  await push.send(ask(['device-1'], { expires_on: '2027-01-01', until, message: '' }));
+  const [message] = server.messages as unknown as readonly {
+    readonly android: { readonly ttl?: string };
+    readonly apns: { readonly headers: Readonly<Record<string, string>> };
+    readonly webpush: { readonly headers?: { readonly TTL?: string } };
+  }[];
+  const left = Math.floor((Date.parse(until) - now) / 1_000);
+  assert.equal(
+    [message?.android.ttl, message?.apns.headers['apns-expiration'], message?.webpush.headers?.TTL],
+    [`${left}s`, String(Date.parse(until) / 1_000), String(left)],
+  );
+});
+
 test('asks for an access token once an hour, and for another when it is refused', async ({ server, push }) => {
   await Promise.all([push.send(ask()), push.send(ask()), push.send(ask())]);
   assert.is(server.tokens, 1);

@@ -503,6 +503,28 @@ test('lets what is over a limit through later, and counts nothing twice', async 
   assert.not.match(JSON.stringify((await records.list('sms')).map(({ key }) => key)), /77009/);
 });
 
+test('has no reminder delivered after its hours, and other messages as long as Twilio tries', async ({
+  server,
+  records,
+}) => {
+  const sms = await open(server, records);
+  const validity = (): string | null => new URLSearchParams(server.requested.at(-1)?.body).get('ValidityPeriod');
+  const until = (seconds: number): object => ({
+    expires_on: '2027-01-01',
+    until: new Date(now + seconds * 1_000).toISOString(),
+  });
+  await sms.send(ask());
+  assert.is(validity(), null);
+  for (const [seconds, expected] of [
+    [3_600, '3600'],
+    [1, '5'],
+    [86_400, '36000'],
+  ] as const) {
+    await sms.send(ask('+447700900123', until(seconds)));
+    assert.is(validity(), expected);
+  }
+});
+
 test('counts reminders for the number only, since their buyer causes none', async ({ server, records }) => {
   const sms = await open(server, records, {}, {}, { perNumber: 2, perBuyer: 1, windowMs: 60_000 });
   const reminder = { expires_on: '2027-01-01', message: '' };
