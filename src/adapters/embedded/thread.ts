@@ -207,13 +207,13 @@ export function serveThread<M, A>(
   function accept(message: M | typeof CLOSE): M | undefined {
     if (message !== CLOSE) return message;
     closing = true;
+    setImmediate(() => void end());
     return undefined;
   }
 
   port.on('message', (message: M | typeof CLOSE) => {
     const accepted = accept(message);
     if (accepted !== undefined) handle(accepted);
-    if (closing) void end();
   });
 
   return {

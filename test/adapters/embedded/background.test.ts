@@ -1,34 +1,42 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Sqlite } from '../../../src/adapters/embedded/driver.js';
+import { moveNow } from '../../../src/adapters/embedded/checkpoint.js';
+import { serveWriter } from '../../../src/adapters/embedded/readStore/serveWriter.js';
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
 import { type Background, openBackground } from '../../../src/adapters/embedded/background.js';
 import { threadData } from '../../../src/adapters/embedded/thread.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { until } from '../../support/assertions/until.js';
 import { failureOf } from '../../support/engines/eventStoreEvents.js';
 
 interface Context {
   dir: string;
-  writer: Background;
+  background: Background;
   opened: (name: string) => Promise<ReadStore>;
 }
 
-const test = suite<Context>('the thread of scratch stores');
+const test = suite<Context>('the thread for what no request waits for');
+
+/** Requests of which one transaction takes only some. */
+const MANY = 60_000;
 
 test.before.each((context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'gift-scratch-'));
-  context.writer = openBackground({ onDeath: () => undefined, atOnce: true });
+  context.background = openBackground({ onDeath: () => undefined, atOnce: true });
   context.opened = async (name) => {
     const dir = join(context.dir, name);
     mkdirSync(dir);
-    return openEmbeddedReadStore({ dir, scratchWriter: context.writer });
+    return openEmbeddedReadStore({ dir, scratchWriter: context.background });
   };
 });
-test.after.each(async ({ dir, writer }) => {
-  await writer.close();
+test.after.each(async ({ dir, background }) => {
+  await background.close();
   rmSync(dir, { recursive: true, force: true });
 });
 
@@ -46,17 +54,41 @@ test('writes several stores at once, and others after these', async ({ opened })
   }
 });
 
-test('goes on with the other stores when one can not be opened', async ({ dir, writer, opened }) => {
+test('does other work between two transactions of a store', async ({ dir, opened }) => {
   const store = await opened('a');
-  const port = writer.writerOf({ ...threadData(join(dir, 'a', 'read.db')), file: join(dir, 'none', 'read.db') });
+  const file = join(dir, 'a', 'read.db');
+  const { port1, port2 } = new MessageChannel();
+  serveWriter(threadData(file), port2, (database) => ({ move: () => void moveNow(database), close: async () => {} }));
+  port1.postMessage(
+    Array.from({ length: MANY }, (_, n) => ({
+      id: n + 1,
+      request: { kind: 'put', key: `${n}`, value: '{}', expected: undefined, expiresAt: undefined },
+    })),
+  );
+  const reader = new Sqlite(file, { readonly: true });
+  const stored = reader.prepare<[], number>('SELECT count(*) FROM record').pluck();
+  let first: number | undefined;
+  // This thread is the writer's: it hears of the first transaction before the next one.
+  port1.on('message', (message) => Array.isArray(message) && (first ??= stored.get()));
+  await until(() => stored.get() === MANY);
+  assert.ok((first ?? 0) > 0 && (first ?? 0) < MANY, `${first} records`);
+  reader.close();
+  port1.postMessage('close');
+  await new Promise((resolve) => port1.once('close', resolve));
+  await store.close();
+});
+
+test('goes on with the other stores when one can not be opened', async ({ dir, background, opened }) => {
+  const store = await opened('a');
+  const port = background.writerOf({ ...threadData(join(dir, 'a', 'read.db')), file: join(dir, 'none', 'read.db') });
   await new Promise((resolve) => port.once('close', resolve));
   await store.records.put('key', { n: 1 });
   await store.close();
 });
 
-test('writes no store for a process of another release', async ({ dir, writer, opened }) => {
+test('writes no store for a process of another release', async ({ dir, background, opened }) => {
   const store = await opened('a');
-  const port = writer.writerOf({ ...threadData(join(dir, 'a', 'read.db')), version: '99.0.0' });
+  const port = background.writerOf({ ...threadData(join(dir, 'a', 'read.db')), version: '99.0.0' });
   await new Promise((resolve) => port.once('close', resolve));
   await store.records.put('key', { n: 1 });
   await store.close();

@@ -8,7 +8,10 @@ import { openWriter } from './file.js';
 import type { Answer, Numbered } from './messages.js';
 import { createWriter } from './writer.js';
 
-/** Writes a read store for the other side of `port`, until that closes it. */
+/**
+ * Writes a read store for the other side of `port`, until that closes it. Between two transactions the thread takes what
+ * comes by its other ports.
+ */
 export function serveWriter(
   data: ThreadData,
   port: MessagePort,
@@ -19,9 +22,21 @@ export function serveWriter(
   const guard = guardWrites(database, data);
   const checkpoints = checkpointerOf(database);
 
+  let next: NodeJS.Immediate | undefined;
+
+  function work(): void {
+    next = undefined;
+    if (writer.work()) next = setImmediate(work);
+  }
+
   const thread = serveThread<readonly Numbered[], readonly Answer[]>(
-    (requests) => writer.run(requests),
+    (requests) => {
+      writer.take(requests);
+      next ??= setImmediate(work);
+    },
     async () => {
+      clearImmediate(next);
+      while (writer.work());
       guard.close();
       await checkpoints.close();
       database.close();

@@ -14,7 +14,9 @@ interface WriterPort {
 }
 
 export interface Writer {
-  run(requests: readonly Numbered[]): void;
+  take(requests: readonly Numbered[]): void;
+  /** Carries out taken requests, and those that arrive in between, in one transaction. @returns whether some are left */
+  work(): boolean;
 }
 
 /** Limits of a transaction, in changes and ms, for which other requests and processes wait. */
@@ -82,24 +84,21 @@ export function createWriter(
     lastGroup: 0,
     smallGroups: SMALL_GROUPS,
   };
-  return { run: (first) => run(state, first) };
+  return { take: (requests) => admit(state, requests), work: () => work(state) };
 }
 
-function run(state: State, first: readonly Numbered[]): void {
+function work(state: State): boolean {
   const { queue, emptying, port } = state;
-  admit(state, first);
-  while (!queue.empty() || emptying.length > 0) {
-    if (!queue.empty()) commitGroup(state);
-    emptyWals(state);
-    const answers = queue.takeAnswers();
-    if (answers.length > 0) port.answer(answers);
-    fitRoom(state);
-    admit(state, port.receive());
-    if (state.uncheckpointed >= CHECKPOINT_CHANGES && state.smallGroups >= SMALL_GROUPS_IN_A_ROW) {
-      state.uncheckpointed = 0;
-      port.checkpoint();
-    }
+  if (!queue.empty()) commitGroup(state);
+  emptyWals(state);
+  const answers = queue.takeAnswers();
+  if (answers.length > 0) port.answer(answers);
+  fitRoom(state);
+  if (state.uncheckpointed >= CHECKPOINT_CHANGES && state.smallGroups >= SMALL_GROUPS_IN_A_ROW) {
+    state.uncheckpointed = 0;
+    port.checkpoint();
   }
+  return !queue.empty() || emptying.length > 0;
 }
 
 function admit({ queue, emptying }: State, numbered: readonly Numbered[]): void {

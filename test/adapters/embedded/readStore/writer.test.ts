@@ -83,7 +83,8 @@ test.before.each(async (context) => {
     checkpoints: 0,
     run(...requests) {
       groups.length = 0;
-      writer.run(numbered(requests));
+      writer.take(numbered(requests));
+      while (writer.work());
       return [...groups];
     },
     count: (table) => other.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() as number,
