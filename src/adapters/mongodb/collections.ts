@@ -1,6 +1,8 @@
 import { EngineError } from '../../lib/engineError.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import { versionsAmong } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
+import type { MongoStore } from './address.js';
 import { isMissing, isPresent } from './failures.js';
 import { pagesById } from './finds.js';
 import {
@@ -90,10 +92,37 @@ export async function ensureIndexes(
   }
 }
 
+/**
+ * Checks that a collection is there still, with its indexes. A server may come back without its data, such as on an empty
+ * volume, or a person may have dropped something: nothing would be found then, and what is written would be lost once
+ * the data is back.
+ * @throws UnavailableError
+ */
+export async function refuseIfGone(
+  database: Database,
+  { name }: MongoStore,
+  collection: string,
+  required: readonly RequiredIndex[],
+): Promise<void> {
+  const present = await indexesOf(database, collection);
+  for (const index of required) {
+    const found = present.get(index.name);
+    if (found !== undefined && isAsRequired(found, index)) continue;
+    throw new UnavailableError(
+      present.size === 0
+        ? `the ${name} has lost its data: put it back, or stop the service`
+        : `the ${name} has lost the index ${index.name} of collection ${collection}: a process that starts makes it anew`,
+      { publicReason: 'has lost its data, or an index' },
+    );
+  }
+}
+
 async function listed(connection: Connection, collection: string): Promise<Map<string, Record<string, unknown>>> {
-  const indexes = await connection.read(async (database: Database) =>
-    database.db.collection(collection).indexes().catch(ignoring(isMissing)),
-  );
+  return connection.read(async (database) => indexesOf(database, collection));
+}
+
+async function indexesOf({ db }: Database, collection: string): Promise<Map<string, Record<string, unknown>>> {
+  const indexes = await db.collection(collection).indexes().catch(ignoring(isMissing));
   return new Map((indexes ?? []).map((index) => [String(index.name), index as Record<string, unknown>]));
 }
 

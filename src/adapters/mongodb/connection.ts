@@ -49,6 +49,8 @@ export interface Connection {
    * without its data. Where the check fails, no call is answered.
    */
   guard(check: (database: Database) => Promise<void>): void;
+  /** Has the server checked before the next call. */
+  checkAgain(): void;
   /** Refuses new calls, lets running ones finish (at most 5 s), and closes. */
   close(): Promise<void>;
 }
@@ -69,7 +71,7 @@ interface Session extends Database {
   readonly client: MongoClient;
   readonly madeAt: number;
   readonly underWay: InFlight<Call>;
-  /** How often a server was lost or found. */
+  /** How often a server was lost or found, or is to be checked for another reason. */
   changes: number;
   /** As `changes`, at the last check that found nothing. */
   checked: number;
@@ -198,6 +200,9 @@ export function openConnection({ store, newClient, database, logger }: Connectio
     write: (work, deadlineMs = CALL_MS) => call(work, deadlineMs, true),
     guard(required) {
       check = required;
+    },
+    checkAgain() {
+      current.changes += 1;
     },
     close() {
       closing ??= Promise.all([end(current), ...ending]).then(() => undefined);

@@ -4,8 +4,7 @@ import { EngineError } from '../../lib/engineError.js';
 import { FORMAT_MARK, formatFault, type FormatMark } from '../../ports/dataFormat.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { MAJORITY_ATTEMPTS, MAJORITY_PAUSE_MS } from './binding.js';
-import type { MongoStore } from './address.js';
-import type { Connection, Database } from './connection.js';
+import type { Connection } from './connection.js';
 import { isDuplicateId } from './failures.js';
 import { ERASURES, META, RECORDS, SUBJECTS } from './layout.js';
 
@@ -60,19 +59,4 @@ export async function markFormat(connection: Connection): Promise<boolean> {
       if (!isDuplicateId(error)) throw error;
     });
   return marked !== undefined;
-}
-
-/**
- * Checks that a database has its mark still. A server that comes back without its data, such as on an empty volume,
- * would find nobody, and take rows that are lost once the data is back.
- * @throws UnavailableError where it has none
- */
-export async function refuseIfEmptied(database: Database, { name }: MongoStore): Promise<void> {
-  const mark = await database
-    .collection<StoredMark>(META)
-    .findOne({ _id: FORMAT }, { readConcern: { level: 'majority' } });
-  if (mark === null)
-    throw new UnavailableError(`the ${name} has lost its data: put it back, or stop the service`, {
-      publicReason: 'has lost its data',
-    });
 }

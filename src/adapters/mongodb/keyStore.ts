@@ -8,11 +8,11 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { refuseInvalid, refuseInvalidErasure, refuseInvalidId, refuseLongSecret, takenId } from '../keyStoreRules.js';
 import { addressOf, engineErrorOf, KEY_STORE } from './address.js';
 import { MAJORITY_ATTEMPTS, MAJORITY_PAUSE_MS } from './binding.js';
-import { ensureIndexes } from './collections.js';
+import { ensureIndexes, refuseIfGone } from './collections.js';
 import { byKey, inCommands } from './commands.js';
 import { BULK_MS, CALL_MS, type Connection, type Database, openConnection } from './connection.js';
 import { duplicatesOf } from './failures.js';
-import { refuseIfEmptied, refuseOtherFormat } from './format.js';
+import { refuseOtherFormat } from './format.js';
 import { ANSWER, findAmong, inParts, SIDE_BY_SIDE, sortedFind } from './finds.js';
 import { ERASURES, SUBJECTS } from './layout.js';
 
@@ -72,7 +72,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     await connection.close();
     throw engineErrorOf(error, KEY_STORE);
   }
-  connection.guard(async (db) => refuseIfEmptied(db, KEY_STORE));
+  connection.guard(async (db) => refuseIfGone(db, KEY_STORE, SUBJECTS, [BY_LOOKUP]));
 
   return {
     engine: 'mongodb',
@@ -125,6 +125,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
       return page<Erasure, ErasureRow>(connection, ERASURES, {}, requested, of);
     },
     async ping() {
+      connection.checkAgain();
       await connection.read(({ db }) => db.command({ ping: 1 }));
     },
     close: connection.close,

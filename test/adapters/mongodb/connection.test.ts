@@ -360,6 +360,7 @@ function bulkConnection(answers: readonly (Error | undefined)[]): {
       read: () => Promise.reject(new Error('not asked')),
       write: (work) => work({ collection: () => collection } as never),
       guard: () => undefined,
+      checkAgain: () => undefined,
       close: async () => undefined,
     },
   };

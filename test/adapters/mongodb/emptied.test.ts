@@ -100,7 +100,7 @@ if (missing === undefined) {
         for (let n = 0; n < 20 && !error.message.includes('lost its data'); n++) error = await rejectionOf(call());
         assert.instance(error, UnavailableError);
         assert.match(error.message, 'the key store has lost its data');
-        assert.is((error as UnavailableError).publicReason, 'has lost its data');
+        assert.is((error as UnavailableError).publicReason, 'has lost its data, or an index');
       }
       assert.equal(await client.db('keys').listCollections().toArray(), []);
       way.turn(portOf(server));
@@ -114,6 +114,43 @@ if (missing === undefined) {
       await way.close();
       await empty.stop();
     }
+  });
+
+  test('answers nothing from a key store of which a part was dropped, once it was asked how it is', async ({
+    server,
+  }) => {
+    const database = newDatabase(server.url);
+    const db = database.client.db(database.name);
+    for (const [drop, lost] of [
+      [async () => db.dropDatabase(), /lost its data/],
+      [async () => db.collection('subjects').drop(), /lost its data/],
+      [async () => db.collection('subjects').dropIndex('l'), /lost the index l of collection subjects/],
+    ] as const) {
+      await db.dropDatabase();
+      const keys = await openMongoKeyStore({ url: database.url });
+      try {
+        const [known, other] = [newRow(), newRow()];
+        await keys.add([known]);
+        await keys.ping();
+        await drop();
+        for (const call of [
+          async () => keys.ping(),
+          async () => keys.byId([known.id]),
+          async () => keys.byLookup([known.lookup]),
+          async () => keys.add([other]),
+        ]) {
+          const error = await rejectionOf(call());
+          assert.instance(error, UnavailableError);
+          assert.match(error.message, lost);
+        }
+        assert.is(await db.collection<{ _id: string }>('subjects').findOne({ _id: other.id }), null);
+        await db.collection('subjects').createIndex({ l: 1 }, { name: 'l', unique: true });
+        await keys.add([other]);
+      } finally {
+        await keys.close();
+      }
+    }
+    await database.destroy();
   });
 
   test.run();
