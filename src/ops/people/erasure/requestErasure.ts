@@ -219,7 +219,11 @@ export async function isDue(
     await storeErasure(keys, inLog);
     return false;
   }
-  if (inLog.started_at !== undefined && isLeft(inLog.started_at, now)) return true;
+  if (inLog.started_at !== undefined && isLeft(inLog.started_at, now)) {
+    // As a request it would be refused for what it has removed already.
+    await storeErasure(keys, inLog);
+    return true;
+  }
   if (due_at > now) return false;
   if (erasedIn(history) !== undefined) return true;
   // A log that was restored to before the user has nothing to erase.

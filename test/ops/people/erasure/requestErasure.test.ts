@@ -16,7 +16,7 @@ import type { ErasureDeps } from '../../../../src/ops/people/erasure/derivedData
 import { type Erasure, storedErasures, storeErasure } from '../../../../src/ops/people/erasure/erasureRecord.js';
 import { erasuresOf, finishErasures } from '../../../../src/ops/people/erasure/erasures.js';
 import { reapplyErasures } from '../../../../src/ops/people/erasure/reapplyErasures.js';
-import { requestErasure, withdrawErasure } from '../../../../src/ops/people/erasure/requestErasure.js';
+import { requestErasure, startRequested, withdrawErasure } from '../../../../src/ops/people/erasure/requestErasure.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { encryptedEvents } from '../../../../src/runtime/personal/encryptedEvents.js';
 import { type MemoryEvents, memoryEvents } from '../../../support/engines/memoryEvents.js';
@@ -176,6 +176,18 @@ test('are soon as the log has them, where a write of the request takes effect la
   await storeErasure(made.keys, second);
   await look(made, 5);
   assert.is((await erasures(made)).find(({ id }) => id === second.id)?.done_at, at(5), 'erased');
+});
+
+test('are finished where a late write hid their start, though the number is removed already', async () => {
+  const made = await town();
+  const phoneId = [...made.keys.rows.keys()][1] ?? '';
+  const requested = await requestErasure(made.deps, { kind: 'number', phoneId }, by('sue'), WANTED);
+  // Its process was killed before `PersonErased`.
+  await startRequested(made.deps, requested, by('aly', 1));
+  await made.keys.remove([phoneId]);
+  await storeErasure(made.keys, requested);
+  await look(made, 2);
+  assert.is((await erasures(made))[0]?.done_at, at(2));
 });
 
 /** Sid's withdrawal, which the key store did not store. */
