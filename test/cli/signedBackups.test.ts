@@ -72,16 +72,20 @@ test('it is restored where that is wanted, and its log agrees with the heads bef
   }
 });
 
-test('a backup that is one event behind a head is refused, and restored where that is wanted', async ({ dir, log }) => {
+test('a backup that is two events behind a head is refused, and restored where that is wanted', async ({
+  dir,
+  log,
+}) => {
   const file = join(dir, 'one-behind.log');
   assert.equal((await gift(envOf(log.dir), ['backup', file])).code, 0);
+  // The other one is the end of the backup's own record.
   await log.fill(1);
   await log.keepUntilSigned();
   const latest = join(dir, 'one-more.txt');
   writeFileSync(latest, (await log.folder.head()) ?? '');
   const { code, err } = await restored(join(dir, 'fresh'), file, '--checkpoint', latest);
   assert.equal(code, 1);
-  assert.match(err, /^gift: the backup is behind a signed head: .*: 1 events are missing/);
+  assert.match(err, /^gift: the backup is behind a signed head: .*: 2 events are missing/);
   const again = await restored(join(dir, 'again'), file, '--checkpoint', latest, '--behind');
   assert.equal(again.code, 0, again.err);
 });
