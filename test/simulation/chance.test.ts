@@ -71,6 +71,20 @@ test('lets faults of some calls happen far more often in some runs', () => {
   );
 });
 
+test('lets an aimed fault happen once, to the call that it is aimed at, as long as faults happen', () => {
+  const faults = drawnFaults(seededChance('aims'), { 'events refuses': 0, 'events is slow': 0 });
+  const happens = (name: string, call: string): boolean => faults.happens(name, call);
+  faults.aim('events refuses', / append gift-/);
+  assert.equal(happens('events is slow', 'events append gift-1'), false);
+  assert.equal(happens('events refuses', 'events append transaction-1'), false);
+  assert.equal(happens('events refuses', 'events append gift-1'), true);
+  assert.equal(happens('events refuses', 'events append gift-1'), false);
+  assert.deepEqual([...faults.counts()], [['events refuses', 1]]);
+  faults.aim('events refuses', / append gift-/);
+  faults.stop();
+  assert.equal(happens('events refuses', 'events append gift-1'), false);
+});
+
 test('makes UUIDs of version 4, each another one', () => {
   const chance = seededChance('uuids');
   const uuids = Array.from({ length: 1_000 }, () => chance.uuid());

@@ -3,10 +3,13 @@
  * After each refund, by hand or ours, the provider reports the sum of the charge's refunds as Stripe does: late, now and
  * then twice, out of order, or never. The desks' purchases are concerned.
  */
+import type { RefundStarted } from '../../../src/domain/purchase/refund.js';
+import { idOf } from '../../../src/domain/streamName.js';
 import { sleep } from '../../../src/lib/world.js';
 import type { ChargeReply } from '../../../src/messages/payments.js';
 import { CHARGE_PREFIX, PROVIDER } from '../../../src/providers/payments/simulated.js';
 import { refunded, signed } from '../../support/providers/stripeWebhooks.js';
+import type { StoredEvent } from '../engines/eventLog.js';
 import type { Cluster } from '../service/cluster.js';
 import type { Member } from '../service/member.js';
 import { BY_HAND_PREFIX, entriesOf, givenBack } from '../service/paymentAccount.js';
@@ -31,6 +34,8 @@ const REPORT_MS = { least: 1, most: 4_000 };
 const PARTS = [1, 1, 0.5];
 /** Pence of a desk's gifts. */
 const PRICES = [350, 400];
+/** Share of our refunds that a person overtakes: all that is left is given back before the provider gets ours. */
+const OVERTAKEN = 0.3;
 const AGAIN_MS = 1_000;
 const WITHIN_MS = 600_000;
 
@@ -83,23 +88,53 @@ export function openDashboard(
     }
   }
 
-  function giveBack(): void {
+  const ownCharges = (): Charge[] => {
     const own = bought();
-    const open = charges().filter(({ transaction }) => own.includes(transaction));
+    return charges().filter(({ transaction }) => own.includes(transaction));
+  };
+
+  function giveBack(): void {
+    const open = ownCharges();
     if (open.length === 0) return;
     const { transaction, amount } = chance.pick(open);
     const left = amount - givenBack(ledger, transaction);
-    const asked = chance.happens(0.2) ? left : Math.floor(chance.pick(PRICES) * chance.pick(PARTS));
-    if (left <= 0) return;
+    const pence = chance.happens(0.2) ? left : Math.floor(chance.pick(PRICES) * chance.pick(PARTS));
+    if (left > 0) put(transaction, Math.min(left, pence));
+  }
+
+  function put(transaction: string, amount: number): void {
     const at = simulation.now();
-    const entry = { amount: Math.min(left, asked), transaction_id: transaction, at };
+    const entry = { amount, transaction_id: transaction, at };
     ledger.put(`${BY_HAND_PREFIX}${transaction}/${++number}`, JSON.stringify(entry), {}, at);
     simulation.marks.sometimes('money is given back by hand');
+  }
+
+  /**
+   * Gives back all that is left while a refund of ours is on its way, which is then refused, and whose answer is lost.
+   * Until it is known, reports of the sum count ours.
+   */
+  function overtake({ stream, type, data }: StoredEvent): void {
+    if (type !== 'RefundStarted' || !process.alive) return;
+    const { refund_id } = JSON.parse(data) as RefundStarted['data'];
+    const charge = ownCharges().find(({ transaction }) => transaction === idOf(stream));
+    if (charge === undefined || !chance.happens(OVERTAKEN)) return;
+    const left = charge.amount - givenBack(ledger, charge.transaction);
+    if (left <= 0) return;
+    simulation.faults.aim('provider loses an answer', new RegExp(` put refund/${refund_id}/`));
+    put(charge.transaction, left);
+    simulation.marks.sometimes('money is given back by hand before a refund arrives');
+    reportNew();
   }
 
   return {
     start(untilMs) {
       if (!happensHere) return;
+      const { log } = cluster;
+      const unwatch = log.watch(() => {
+        const last = log.stored.at(-1);
+        if (simulation.ms() >= untilMs) unwatch();
+        else if (last !== undefined) overtake(last);
+      });
       process.start('acting', async () => {
         while (simulation.ms() < untilMs) {
           await sleep(chance.between(PAUSE.least, PAUSE.most) / times);

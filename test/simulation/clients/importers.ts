@@ -43,9 +43,14 @@ export interface Importers {
 
 /** Share of runs in which somebody imports. */
 const PROBABILITY = 0.5;
-const PAUSE = { least: 500, most: 8_000 };
+const PAUSE = { least: 300, most: 4_000 };
 const RETRY = { least: 200, most: 2_000 };
-const CODES = 3;
+const CODES = 6;
+/** Share of products that get their pool only after they were bought. */
+const LATE_POOL = 0.5;
+/** Share of imports of codes whose read model falls behind, since its next write fails. */
+const BEHIND = 0.5;
+const WRITE_OF_CODES = /^documents write .*\bvoucher_codes@/;
 /** Virtual ms after which an account that the read model shows counts in every process (docs/api/tokens.md#sessions). */
 const HOLDS_MS = 1_500;
 const MERCHANTS = ['coffee', 'shops'];
@@ -68,7 +73,11 @@ interface Season {
   readonly name: string;
   /** Imports of PINs by code. */
   readonly pins: Map<string, Said<string>[]>;
+  /** Codes that a gift is known to have. */
+  readonly drawn: Set<string>;
   readonly gifts: string[];
+  /** The import of its pool, before which codes are generated. */
+  pooled?: Said<true>;
   inactive?: Said<true>;
 }
 
@@ -128,49 +137,69 @@ export function openImporters(
   /** A new product, with codes, a card and a user who buys it at once. */
   async function open(): Promise<void> {
     const name = `season-${++number}`;
-    const codes = Array.from({ length: CODES }, (_, index) => `${name}-code-${index}`.toUpperCase());
-    const season: Season = { name, pins: new Map(), gifts: [] };
+    const season: Season = { name, pins: new Map(), drawn: new Set(), gifts: [] };
     const done = await imported({
       segments: [{ id: name, name, voucherType: 'alpha/pin', expiry: 60 }],
       products: [{ id: name, brand_id: 'bean', name, sale_price: 300, segments: [name] }],
       users: [userOf(name, {})],
       payment_methods: [{ reference: `pm_card_${name}`, kind: 'card', users: [name] }],
-      voucher_codes: codes.map((code) => ({ segment_id: name, code, pin: '1000' })),
     });
     if (done === undefined) return found(`the import of ${name} was refused`);
-    for (const code of codes) season.pins.set(code, [{ value: '1000', ...done }]);
     seasons.push(season);
+    if (!chance.happens(LATE_POOL)) await fill(season);
     await buy(season);
+  }
+
+  /** Gives the product a pool of codes. */
+  async function fill(season: Season): Promise<void> {
+    const { name, pins } = season;
+    const codes = Array.from({ length: CODES }, (_, index) => `${name}-code-${index}`.toUpperCase());
+    const done = await importedCodes(codes.map((code) => ({ segment_id: name, code, pin: '1000' })));
+    if (done === undefined) return found(`the import of codes of ${name} was refused`);
+    for (const code of codes) pins.set(code, [{ value: '1000', ...done }]);
+    season.pooled = { value: true, ...done };
+    return draw(season);
+  }
+
+  async function importedCodes(voucher_codes: readonly object[]): Promise<Imported | undefined> {
+    if (chance.happens(BEHIND)) simulation.faults.aim('documents refuses', WRITE_OF_CODES);
+    return imported({ voucher_codes });
   }
 
   async function buy(season: Season): Promise<void> {
     const { name } = season;
-    const body = purchaseOf(name, [{}], { reference: `pm_card_${name}` });
+    const body = purchaseOf(name, [{}, {}, {}], { reference: `pm_card_${name}` });
     const answer = await sentOnce(client, name, 'POST', '/api/v2/transactions', body);
     simulation.marks.sometimes(`a purchase of what was just imported is answered ${answer?.status ?? 'never'}`);
     if (answer?.status !== 201) return;
     season.gifts.push(...listField(answer.body, 'data', 'gifts').map(String));
-    if (chance.happens(0.7)) await draw(season);
+    if (chance.happens(0.3)) await draw(season);
   }
 
+  /** Changes the PINs of all codes that no gift is known to have. */
   async function changePins(season: Season): Promise<void> {
     const pin = String(2_000 + ++number);
-    const codes = [...season.pins.keys()];
-    const voucher_codes = codes.map((code) => ({ segment_id: season.name, code, pin }));
-    const done = await imported({ voucher_codes });
+    const codes = [...season.pins.keys()].filter((code) => !season.drawn.has(code));
+    if (codes.length === 0) return;
+    const done = await importedCodes(codes.map((code) => ({ segment_id: season.name, code, pin })));
     if (done !== undefined) for (const code of codes) season.pins.get(code)?.push({ value: pin, ...done });
-    if (chance.happens(0.7)) await draw(season);
+    await draw(season);
   }
 
   /** Draws a voucher of the pool. Of a code that a gift has already nobody knows when it got its PIN. */
-  async function draw({ name, pins, gifts: own }: Season): Promise<void> {
+  async function draw({ name, pins, gifts: own, pooled, drawn }: Season): Promise<void> {
     const gift = own.shift();
     if (gift === undefined) return;
     const sent = simulation.now();
     const answer = await sentOnce(client, name, 'POST', `/api/v2/gifts/${gift}/voucher/claimed`, {});
+    // The read model may not have the pool yet.
+    if (answer?.status === 422) own.push(gift);
     if (answer?.status !== 200) return;
-    simulation.marks.sometimes('a code is drawn from a pool that was just imported');
     const [code = '', pin = ''] = listField(answer.body, 'data').map((one) => textField(one, 'value'));
+    simulation.marks.sometimes('a code is generated before the import of a pool', pooled === undefined);
+    if (pooled === undefined) return;
+    simulation.marks.sometimes('a code is drawn from a pool that was just imported');
+    drawn.add(code);
     const said = pins.get(code);
     if (said === undefined) return found(`gift ${gift} has the code ${code}, which is none of the pool of ${name}`);
     const latest = said.findLastIndex(({ from }) => from <= sent);
@@ -237,7 +266,8 @@ export function openImporters(
     if (seasons.length > 0) {
       const season = chance.pick(seasons);
       const on = (what: (one: Season) => Promise<void>) => async (): Promise<void> => what(season);
-      if (season.inactive === undefined) acts.push(on(buy), on(changePins), on(changePins), on(draw), on(close));
+      const fillOrChange = season.pooled === undefined ? fill : changePins;
+      if (season.inactive === undefined) acts.push(on(buy), on(fillOrChange), on(fillOrChange), on(draw), on(close));
       else acts.push(on(refused), on(refused));
     }
     await chance.pick(acts)();

@@ -33,6 +33,9 @@ const PAUSE = { least: 200, most: 3_000 };
 const BY_GROUP = 0.25;
 const BY_TRANSACTION = 0.3;
 const DISCARDED = 0.45;
+/** Share of the discards of charges in a group whose call dies between a piece's discard and its decline. */
+const CUT_OFF = 0.7;
+const DECLINE = / append transaction-\S+ PaymentDeclined$/;
 const WITHIN_MS = 300_000;
 
 /** @param times how much faster they act than is usual */
@@ -65,8 +68,11 @@ export function openParkedDesk(simulation: Simulation, members: readonly Member[
     const named = textField(piece, !byGroup && chance.happens(BY_TRANSACTION) ? 'transaction_id' : 'id') ?? '';
     const what = chance.happens(DISCARDED) ? 'discard' : 'retry';
     const reason = `a decision on parked work ${++reasons}`;
+    const process = textField(piece, 'process');
+    if (byGroup && what === 'discard' && process === 'purchase' && chance.happens(CUT_OFF))
+      simulation.faults.aim('events refuses', DECLINE);
     const answer = await decide({ path: `/ops/parked/${byGroup ? 'groups/' : ''}${named}/${what}`, body: { reason } });
-    const of = byGroup ? 'group' : textField(piece, 'process');
+    const of = byGroup ? 'group' : process;
     simulation.marks.sometimes(`${what} of parked work (${of}): ${answer?.status ?? 'no answer'}`);
   }
 

@@ -7,6 +7,11 @@ import type { Chance } from './chance.js';
 export interface Faults {
   /** Whether the fault called `name` happens now, to this call: one that the run is about fails more often. */
   happens(name: string, call?: string): boolean;
+  /**
+   * Lets the fault happen to the next call like this. What needs one fault at one moment would else need a thousand
+   * runs.
+   */
+  aim(name: string, call: RegExp): void;
   /** The probability of a fault in this run; 0: it is off. */
   rate(name: string): number;
   /** Ends all faults for good, so that the service can recover. */
@@ -20,6 +25,11 @@ interface DrawnFault {
   readonly chance: Chance;
   /** How often it has happened. */
   count: number;
+}
+
+interface Aim {
+  readonly name: string;
+  readonly call: RegExp;
 }
 
 /** Share of all faults that are on in one run. */
@@ -50,14 +60,27 @@ const FOCI: readonly RegExp[] = [
 
 /** No fault ever happens. */
 export function noFaults(): Faults {
-  return { happens: () => false, rate: () => 0, stop: () => undefined, counts: () => new Map() };
+  return {
+    happens: () => false,
+    aim: () => undefined,
+    rate: () => 0,
+    stop: () => undefined,
+    counts: () => new Map(),
+  };
 }
 
 /** @param always rates of faults that are given instead of drawn, for tests */
 export function drawnFaults(chance: Chance, always: Readonly<Record<string, number>> = {}): Faults {
   const drawn = new Map<string, DrawnFault>();
   const focus = drawnFocus(chance.stream('focus'));
+  const aims = new Set<Aim>();
   let stopped = false;
+
+  /** Whether somebody has aimed the fault at this call. */
+  function isAimed(name: string, call: string): boolean {
+    for (const aim of aims) if (aim.name === name && aim.call.test(call)) return aims.delete(aim);
+    return false;
+  }
 
   function faultOf(name: string): DrawnFault {
     const known = drawn.get(name);
@@ -75,10 +98,12 @@ export function drawnFaults(chance: Chance, always: Readonly<Record<string, numb
       if (stopped) return false;
       const fault = faultOf(name);
       const isFocused = focus?.test(call) === true;
-      if (!fault.chance.happens(isFocused ? Math.min(FOCUS.most, FOCUS.times * fault.rate) : fault.rate)) return false;
+      const rate = isFocused ? Math.min(FOCUS.most, FOCUS.times * fault.rate) : fault.rate;
+      if (!isAimed(name, call) && !fault.chance.happens(rate)) return false;
       fault.count += 1;
       return true;
     },
+    aim: (name, call) => void aims.add({ name, call }),
     stop() {
       stopped = true;
     },
