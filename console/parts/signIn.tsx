@@ -1,5 +1,5 @@
 /** Sign-in. It lies over the page when a session has ended, so that what was typed below it stays. */
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { session, signIn } from '../service/session.js';
 import { Problem } from './page.js';
 
@@ -12,10 +12,14 @@ export function SignIn() {
   const [busy, setBusy] = useState(false);
   const { value } = session;
   const isOut = value.state === 'out';
-  useEffect(() => {
+  // Closed, not taken away, and opened before the page is hidden: the focus goes back to where it was.
+  useLayoutEffect(() => {
     if (isOut) dialog.current?.showModal();
+    else {
+      dialog.current?.close();
+      if (document.activeElement === document.body) document.querySelector('h1')?.focus();
+    }
   }, [isOut]);
-  if (!isOut) return null;
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     setBusy(true);
@@ -25,10 +29,14 @@ export function SignIn() {
     if (fault === undefined) setPassword('');
   };
   return (
-    <dialog ref={dialog} aria-labelledby={`${id}-title`} onClose={() => dialog.current?.showModal()}>
+    <dialog
+      ref={dialog}
+      aria-labelledby={`${id}-title`}
+      onClose={() => session.value.state === 'out' && dialog.current?.showModal()}
+    >
       <article>
         <h2 id={`${id}-title`}>Sign in to the Gift Commerce console</h2>
-        {value.why === '' ? null : <p role="status">{value.why}</p>}
+        {value.state !== 'out' || value.why === '' ? null : <p role="status">{value.why}</p>}
         <form onSubmit={(event) => void submit(event)}>
           <label for={`${id}-name`}>Username</label>
           <input

@@ -132,6 +132,23 @@ testHere('notices that the service has ended the session, at the next call', asy
   });
 });
 
+testHere('goes on in the field that somebody typed in, once they have signed in again', async (context) => {
+  const one = await signedIn(context.browser, context.service.url, '/find');
+  await onConsole(one, async (page) => {
+    const [cookie] = await one.context.cookies();
+    await context.service.ask('POST', '/console/session/end', {
+      body: {},
+      headers: { cookie: `${cookie?.name}=${cookie?.value}` },
+    });
+    await page.getByLabel('What was named').fill('sue@test.example');
+    await page.getByLabel('Reason').fill('a call');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByText(ENDED).waitFor();
+    await signIn(page);
+    assert.equal(await page.locator(':focus').inputValue(), 'a call');
+  });
+});
+
 testHere(
   'leaves nothing on the screen for another user, and hides the page meanwhile',
   async ({ service, browser }) => {
