@@ -191,7 +191,9 @@ interface ThreadServer<M, A> {
   closing(): boolean;
 }
 
-/** Serves a thread's messages. When the client closes, calls `close` after the current message. */
+/**
+ * Serves a thread's messages. When the client closes, or its thread has died, calls `close` after the current message.
+ */
 export function serveThread<M, A>(
   handle: (message: M) => void,
   close: () => Promise<void> | void,
@@ -214,6 +216,10 @@ export function serveThread<M, A>(
   port.on('message', (message: M | typeof CLOSE) => {
     const accepted = accept(message);
     if (accepted !== undefined) handle(accepted);
+  });
+  port.on('close', () => {
+    if (!closing) void close();
+    closing = true;
   });
 
   return {

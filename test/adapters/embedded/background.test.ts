@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
@@ -93,5 +93,27 @@ test('writes no store for a process of another release', async ({ dir, backgroun
   await store.records.put('key', { n: 1 });
   await store.close();
 });
+
+test('closes the files of a thread that died, which closes nothing by itself', async ({ dir, background, opened }) => {
+  await (await opened('a')).close();
+  const file = join(dir, 'a', 'read.db');
+  for (const open of [() => background.writerOf(threadData(file)), () => background.checkpointsOf({ file })]) {
+    const port = open();
+    await new Promise((resolve) => port.once('message', resolve));
+    assert.ok(isOpen(file));
+    port.close();
+    await until(() => !isOpen(file));
+  }
+});
+
+function isOpen(file: string): boolean {
+  return readdirSync('/proc/self/fd').some((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith(file);
+    } catch {
+      return false;
+    }
+  });
+}
 
 test.run();
