@@ -22,6 +22,11 @@ export const KEY_STORE: MongoStore = { name: 'key store', setting: 'KEYS_URL', d
 
 const AUTHENTICATION_FAILED = 18;
 const UNAUTHORIZED = 13;
+/**
+ * Codes of a server that stops, or is not the primary any more or yet: a failover, which a start waits for
+ * (https://github.com/mongodb/specifications, Server Discovery and Monitoring, "State Change Errors").
+ */
+const STATE_CHANGES = new Set<unknown>([91, 189, 10_107, 11_600, 11_602, 13_435, 13_436]);
 
 /** Detects a silent server within 3 s. `timeoutMS` would not end calls that wait for a server. */
 const OPTIONS: MongoClientOptions = {
@@ -70,6 +75,7 @@ export function engineErrorOf(error: unknown, { setting }: MongoStore): unknown 
     return new EngineError(setting, `the credentials are refused: ${cause.message}`, cause);
   if (cause.code === UNAUTHORIZED)
     return new EngineError(setting, `its user may not read and write the database: ${cause.message}`, cause);
+  if (STATE_CHANGES.has(cause.code)) return new NoAnswerError(setting, cause.message, error);
   return new EngineError(setting, cause.message, cause);
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EngineError } from '../../../src/lib/engineError.js';
+import { EngineError, NoAnswerError } from '../../../src/lib/engineError.js';
 import { addressOf, engineErrorOf, READ_STORE } from '../../../src/adapters/mongodb/address.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import { HELLO, openedWell, startFakeMongo } from '../../support/engines/fakeMongo.js';
@@ -109,6 +109,17 @@ for (const [code, message] of [
     }
   });
 }
+
+test('waits at a start for the primary of a failover', async () => {
+  for (const code of [10_107, 11_602, 91]) {
+    const server = await startFakeMongo(() => ({ ok: 0, code, errmsg: 'not primary' }));
+    try {
+      assert.instance(await rejectionOf(openMongoReadStore({ url: server.url })), NoAnswerError, `${code}`);
+    } finally {
+      await server.stop();
+    }
+  }
+});
 
 test('refuses an index of records that is not as it was made', async () => {
   const server = await startFakeMongo((command) => {
