@@ -72,6 +72,8 @@ export function GiftChoice({ transaction, reason, turn, done }: GiftChoiceProps)
         <select
           id={id}
           value={status}
+          // All of a status are being chosen: it must stay the one that is shown.
+          disabled={busy}
           onChange={({ currentTarget }) => {
             // What is not shown any more must not stay chosen.
             setChosen(NONE);

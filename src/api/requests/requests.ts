@@ -29,7 +29,7 @@ const requestExample = {
   method: 'POST',
   route: '/api/v2/gifts/{giftId}/redemptions',
   status: 405,
-  error_code: 'already_redeemed',
+  error_code: 'gift_already_redeemed',
   request_id: '0f8fad5b-d9cb-469f-a165-70867728950e',
 };
 
