@@ -1,6 +1,6 @@
 import { CHARGE_STEP, discardWork, type ParkedEvent, retryWork } from '../domain/parked.js';
 import type { RecordedEvent, EventStore, Position } from '../ports/eventStore.js';
-import { type CommandContext, type StreamState, transactOn, transact } from './transact.js';
+import { type CommandContext, partOf, type StreamState, transactOn, transact } from './transact.js';
 import { type FoundWork, foundWork, findWork, type ParkedDeps } from './findParked.js';
 import { transactionStream } from '../domain/purchase/events.js';
 import { purchaseAggregate } from '../domain/purchase/state.js';
@@ -87,14 +87,16 @@ export async function giveUpCharge(events: EventStore, transactionId: string, co
   const state = await readPurchase(events, transactionId);
   if (state.status !== 'pending') return;
   const { payment_reference, total, replaces } = state.purchase;
+  // One discard of a group may give up several charges of one wallet, and several replacements of one gift.
+  const part = partOf(context);
   if (state.chargeBy?.kind !== 'card' && replaces === undefined) {
     // A card's reference has no wallet stream.
-    await transact(events, walletAggregate, walletStream(payment_reference), context, (wallet, history) =>
+    await transact(events, walletAggregate, walletStream(payment_reference), part, (wallet, history) =>
       history.length === 0 ? [] : giveUpDebit(wallet, { transaction_id: transactionId, amount: total }),
     );
   }
   const isPaid = await declineExchange(events, state.purchase, BY_SUPPORT.code, async (source, decide) =>
-    transactOn(events, source, context, decide),
+    transactOn(events, source, part, decide),
   );
   await transact(events, purchaseAggregate, transactionStream(transactionId), context, (purchase) =>
     settleCharge(

@@ -103,6 +103,39 @@ test('declines a replacement in the stream of its gift, which is issued with tha
   );
 });
 
+test('decides on each charge of a wallet, and each replacement of a gift, that one command discards', async () => {
+  const events = memoryEvents();
+  const topUp = { type: 'WalletToppedUp', data: { top_up_id: 'u', amount: 900 } };
+  const replaces = { gift_id: 'g', transaction_id: 't0' };
+  const ids = ['t1', 't2', 'r1', 'r2'];
+  for (const transaction_id of ids) {
+    const bought = { transaction_id, seed: SEED, payment_reference: 'pm', total: 250, receivers: [{}] };
+    const replacement = transaction_id.startsWith('r') ? { replaces, total: 0, payment_reference: '' } : {};
+    events.given(`transaction-${transaction_id}`, { type: 'GiftsPurchased', data: { ...bought, ...replacement } });
+  }
+  events.given(walletStream('pm'), topUp, debited, {
+    type: 'WalletDebited',
+    data: { ...AMOUNT, transaction_id: 't2' },
+  });
+  events.given('gift-g', giftIssued());
+  const command = context();
+  for (const id of ids.slice(0, 3)) await giveUpCharge(events, id, command);
+  events.given('gift-g', {
+    type: 'GiftReplaced',
+    data: { replaced_by: { gift_id: 'h', transaction_id: 'r2' }, reason: 'lost' },
+  });
+  await giveUpCharge(events, 'r2', command);
+  const credited = events.log.filter(({ type }) => type === 'WalletCredited');
+  assert.deepEqual(
+    credited.map(({ data }) => (data as { transaction_id?: string }).transaction_id),
+    ['t1', 't2'],
+  );
+  assert.deepEqual(
+    ids.map((id) => events.log.findLast(({ stream }) => stream === `transaction-${id}`)?.type),
+    ['PaymentDeclined', 'PaymentDeclined', 'PaymentDeclined', 'PaymentCharged'],
+  );
+});
+
 test('leaves a charge that is settled, and other steps, as they are', async () => {
   const charged = { type: 'PaymentCharged', data: { amount: 250, provider: 'wallet', charge_id: 'w' } };
   assert.deepEqual(await discard(parked([started('wallet'), charged], [debited])), ['WorkDiscarded']);
