@@ -204,6 +204,7 @@ const POLL_MS = 15;
 
 export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpoints {
   const waiters = checkpointWaiters(poll);
+  const seen = new Set<string>();
   let looking = false;
   let next = 0;
   let closed = false;
@@ -216,8 +217,13 @@ export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpo
         .find({ _id: { $in: projections } }, { readConcern: { level: 'majority' }, batchSize: projections.length + 1 })
         .toArray(),
     );
-    for (const { _id, p } of found) waiters.advanced(_id, p);
+    for (const { _id, p } of found) advanced(_id, p);
     return found;
+  }
+
+  function advanced(projection: string, position: Position): void {
+    seen.add(projection);
+    waiters.advanced(projection, position);
   }
 
   function poll(): void {
@@ -234,15 +240,19 @@ export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpo
 
   async function stored(projection: string): Promise<Position | undefined> {
     const found = (await read([projection]))[0]?.p;
+    // It stays seen: many parts of a process ask for it, and its writer must still notice that it is gone.
     if (found === undefined) waiters.forget(projection);
     return found;
   }
 
   return {
     stored,
-    advanced: waiters.advanced,
-    forget: waiters.forget,
-    isSeen: (projection) => waiters.known(projection, ''),
+    advanced,
+    forget(projection) {
+      seen.delete(projection);
+      waiters.forget(projection);
+    },
+    isSeen: (projection) => seen.has(projection),
     async reached(projection, position, timeoutMs) {
       if (closed) throw new UnavailableError('the read store is closed');
       if (waiters.known(projection, position)) return true;

@@ -32,6 +32,7 @@ if (missing === undefined) {
       await store.boundTo('log');
       await store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
       await database.client.db(database.name).dropDatabase();
+      assert.is(await store.checkpoint(projection), undefined, 'readiness asks for it, too');
       const error = await rejectionOf(store.write([batch(collection, [doc('d2', 2, { n: 2 })], 2)]));
       assert.instance(error, UnavailableError);
       assert.match(error.message, `lost the checkpoints of ${projection}`);
