@@ -39,7 +39,8 @@ export type SendReply =
 
 /**
  * `started_at` (ISO 8601, UTC): the message can't have been sent before this time. Personal: `to`, the receiver's
- * present address (empty: none).
+ * present address (empty: none). `stopped`: why the message is not to be sent any more. After the answer `never` a request
+ * to send it that is still under way, such as one of a process that was killed, then sends nothing.
  */
 export interface SendLookup {
   readonly gift_id: string;
@@ -48,6 +49,7 @@ export interface SendLookup {
   readonly channel: Channel;
   readonly to: readonly string[];
   readonly launch_url: string;
+  readonly stopped?: string;
 }
 
 /** `never`: no worker has tried to send the message, so sending it is safe; `unknown`: it may have been sent. */
@@ -88,7 +90,7 @@ export const NOTIFICATION_REQUESTS = {
     QUEUE,
     object(
       { gift_id: id, started_at: id, channel, to: { type: 'array', items: text, maxItems: 1_000 }, launch_url: text },
-      { attempt },
+      { attempt, stopped: text },
     ),
     [sent, failed, { outcome: { enum: ['never', 'unknown'] } }],
   ),

@@ -143,6 +143,7 @@ async function resumeAttempt(
 ): Promise<Outcome> {
   const address = await addressIn(deps, attempt);
   const { giftId: gift_id, number } = attempt;
+  const stopped = attempt.stopped ?? (address === undefined ? NO_ADDRESS : undefined);
   if (memory.unsent !== number) {
     const lookup: SendLookup = {
       gift_id,
@@ -151,6 +152,7 @@ async function resumeAttempt(
       channel,
       to: address?.to ?? [],
       launch_url: launchUrlOf(deps, attempt),
+      ...(stopped === undefined ? {} : { stopped }),
     };
     const found = await askWorker(deps, NOTIFICATION_REQUESTS.lookUpNotification, lookup);
     if (found.outcome === 'unknown') throw new Error(OUTCOME_UNKNOWN);
@@ -161,15 +163,13 @@ async function resumeAttempt(
   if (
     memory.unsent !== number &&
     channel === 'push' &&
-    attempt.stopped === undefined &&
     address !== undefined &&
+    stopped === undefined &&
     address.channel !== channel
   )
     throw new GiveUpError(OUTCOME_UNKNOWN);
-  if (attempt.stopped !== undefined || address === undefined) {
-    const cause = attempt.stopped ?? NO_ADDRESS;
-    return record(deps, attempt, { outcome: 'failed', cause, simulated: false }, channel, last);
-  }
+  if (stopped !== undefined || address === undefined)
+    return record(deps, attempt, { outcome: 'failed', cause: stopped ?? NO_ADDRESS, simulated: false }, channel, last);
   return send(deps, attempt, memory, address, last);
 }
 

@@ -10,7 +10,7 @@ import { RetryLaterError } from '../../messages/workerFailure.js';
 import { neverSent, RefusedError, ProviderError } from '../providerErrors.js';
 import { retryAfterMs } from '../../lib/retryAfter.js';
 import { type GoogleAccount, googleTokens } from './googleToken.js';
-import type { Ledger } from './ledger.js';
+import { AGAIN_MS, type Ledger } from './ledger.js';
 import type { NotificationProvider } from './provider.js';
 import { pushTextOf } from './text.js';
 
@@ -36,7 +36,6 @@ const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 15_000;
 /** Google's default pause, where an answer names none. */
 const RATE_LIMIT_PAUSE_MS = 60_000;
-const AGAIN_MS = 1_000;
 const DEVICES_AT_ONCE = 8;
 
 const INVALID_TOKEN = 'invalid device token (FCM INVALID_ARGUMENT)';
@@ -139,7 +138,11 @@ export function fcmPush(
       // `min`: the clock may have been set back since.
       const waitMs = claim === undefined ? 0 : Math.min(settleMs, claim.at + settleMs - now());
       if (waitMs > 0) throw new RetryLaterError('another attempt may be under way', waitMs);
-      if (await ledger.release(key, now() - settleMs + 1)) return { outcome: 'never' };
+      if (await ledger.release(key, now() - settleMs + 1)) {
+        if (request.stopped !== undefined)
+          await ledger.end(key, { outcome: 'failed', cause: request.stopped, simulated: false });
+        return { outcome: 'never' };
+      }
       throw new RetryLaterError('another attempt has just been made', AGAIN_MS);
     },
   };

@@ -8,6 +8,7 @@ import { SEND_CLAIMS } from '../../domain/recordKeys.js';
 import { randomUUID } from '../../lib/world.js';
 import type { Records } from '../../ports/readStore.js';
 import type { SendReply } from '../../messages/notifications.js';
+import { RetryLaterError } from '../../messages/workerFailure.js';
 import { ProviderError } from '../providerErrors.js';
 
 /** The claim of one notification. Personal: `to`. */
@@ -16,7 +17,7 @@ export interface Claim {
   readonly to: string;
   /** Time of the claim, milliseconds since the epoch. */
   readonly at: number;
-  /** Id of the call that made the claim; absent: a callback of the provider made it. */
+  /** Id of the call that made the claim; absent: a callback of the provider, or `end`, made it. */
   readonly by?: string;
   /** Nothing was sent on the claim. It is not deleted: a delayed deletion would remove the next claim. */
   readonly abandoned?: true;
@@ -44,6 +45,11 @@ export interface Ledger {
   learn(key: string, reply: SendReply): Promise<void>;
   /** Abandons an unanswered claim made before `before` (ms since the epoch). @returns whether no claim is left */
   release(key: string, before: number): Promise<boolean>;
+  /**
+   * Answers requests to send the notification with `reply` from now on, where there is no claim.
+   * @throws RetryLaterError where there is one
+   */
+  end(key: string, reply: SendReply): Promise<void>;
   /** Notes that no claim existed at `at` (ms since the epoch): a limit may delay a message longer than claims last. */
   held(key: string, at: number): Promise<void>;
   /** Whether there was certainly no claim since `startedAt` (ms since the epoch). */
@@ -53,6 +59,8 @@ export interface Ledger {
 const RETAINED_MS = 48 * 3_600_000;
 const SINCE_KEY = 'sendLedger';
 const REMEMBERED = 10_000;
+/** When a look-up is repeated that an attempt to send came in the way of. */
+export const AGAIN_MS = 1_000;
 
 /** `now`: milliseconds since the epoch. @throws UnavailableError */
 export async function openLedger(records: Records, now: () => number, logger: Logger): Promise<Ledger> {
@@ -145,6 +153,11 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
       if (record.value.abandoned === true && record.value.reply === undefined) return true;
       if (record.value.reply !== undefined || record.value.at >= before) return false;
       return (await giveUp(key, record.value, record.version)) !== undefined;
+    },
+
+    async end(key, reply) {
+      if ((await make(key, { to: '', at: now(), reply })) === undefined)
+        throw new RetryLaterError('another attempt has just been made', AGAIN_MS);
     },
 
     async held(key, at) {

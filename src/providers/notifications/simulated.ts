@@ -103,15 +103,19 @@ export async function simulatedNotifications(
     },
 
     async lookUp(request) {
-      const { started_at } = request;
+      const { started_at, stopped } = request;
       const known = await records.get<SendReply>(keyOf(request));
       if (known !== undefined) return known.value;
       const since = await records.get<number>(SINCE_KEY);
       if (since === undefined) await records.put(SINCE_KEY, now(), { expected: 0 });
       const started = Date.parse(started_at);
-      return {
-        outcome: since !== undefined && since.value < started && now() - started < LEDGER_MS ? 'never' : 'unknown',
-      };
+      if (since === undefined || since.value >= started || now() - started >= LEDGER_MS) return { outcome: 'unknown' };
+      if (stopped !== undefined) {
+        const ended: SendReply = { outcome: 'failed', cause: stopped, simulated: true };
+        if ((await records.put(keyOf(request), ended, { expected: 0, expiresAt: now() + LEDGER_MS })) === undefined)
+          return (await records.get<SendReply>(keyOf(request)))?.value ?? { outcome: 'unknown' };
+      }
+      return { outcome: 'never' };
     },
   };
 }

@@ -127,12 +127,15 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
     },
 
     async lookUp(request) {
-      const { started_at, to, launch_url } = request;
+      const { started_at, to, launch_url, stopped } = request;
       const key = notificationKey(request);
       const claim = await ledger.find(key);
       if (claim?.reply !== undefined) return claim.reply;
       const started = Date.parse(started_at);
-      if (await ledger.neverClaimed(key, started)) return { outcome: 'never' };
+      if (await ledger.neverClaimed(key, started)) {
+        if (stopped !== undefined) await ledger.end(key, failure(stopped));
+        return { outcome: 'never' };
+      }
       // The claim's number comes first, since the receiver's may have changed.
       const number = claim === undefined || claim.to === '' ? to[0] : claim.to;
       if (number === undefined) return { outcome: 'unknown' };

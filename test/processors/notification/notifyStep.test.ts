@@ -155,7 +155,11 @@ for (const [cause, expires_on, event, data] of [
     test(`sends nothing where the ${cause}, after a start by ${channel} that never arrived`, async ({ log }) => {
       await given(log);
       await log.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel });
-      assert.equal(await told(log, undefined, { never: true }), [SUBJECTS.lookUpNotification]);
+      const { requested } = await attempt(log, { found: NEVER });
+      assert.equal(
+        requested.map(([subject, { stopped }]) => [subject, stopped]),
+        [[SUBJECTS.lookUpNotification, cause]],
+      );
       assert.equal(
         (await log.all('NotificationFailed')).map((failed) => failed.data),
         [{ cause, ...REQUESTED }],
@@ -330,13 +334,13 @@ test('looks an attempt up by what was started, at the present address', async ({
   await log.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel: 'push' }, started);
   const there = await attempt(log, { found: { outcome: 'unknown' } });
   const gone = await attempt(log, { found: { outcome: 'unknown' }, numberOf: async () => undefined });
-  for (const [{ requested, error }, to] of [
-    [there, [NUMBER]],
-    [gone, []],
+  for (const [{ requested, error }, to, ends] of [
+    [there, [NUMBER], {}],
+    [gone, [], { stopped: 'no address' }],
   ] as const) {
     const launch_url = `http://gift.test/g/${GIFT}`;
     assert.equal(requested, [
-      [SUBJECTS.lookUpNotification, { gift_id: GIFT, started_at: started, channel: 'push', to, launch_url }],
+      [SUBJECTS.lookUpNotification, { gift_id: GIFT, started_at: started, channel: 'push', to, launch_url, ...ends }],
     ]);
     assert.equal([error?.name, error?.message], ['Error', 'nobody knows whether the receiver was notified']);
   }

@@ -231,6 +231,13 @@ test("retries later what can't be sent now; one device is enough", async ({ serv
   assert.is((await push.send(request)).outcome, 'sent');
 });
 
+test('sends nothing on a late request once a look-up that ends the attempt found nothing', async ({ server, push }) => {
+  const request = ask();
+  assert.equal(await push.lookUp({ ...about(request), stopped: 'gift is redeemed' }), { outcome: 'never' });
+  assert.equal(await push.send(request), { outcome: 'failed', cause: 'gift is redeemed', simulated: false });
+  assert.is(server.messages.length, 0);
+});
+
 for (const kind of ['silence', 'lost', 'error'] as const) {
   test(`${kind} after it was sent: sent again, in place of the one before`, async ({ server, records, push }) => {
     const request = ask();

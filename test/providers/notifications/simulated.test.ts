@@ -78,6 +78,14 @@ test('looks up: sent; never, where the ledger is older than the request and has 
   assert.equal(await notifications.lookUp(startedAt(1_500)), { outcome: 'unknown' });
 });
 
+test('sends nothing on a late request once a look-up that ends the attempt found nothing', async () => {
+  const notifications = await open(memoryRecords(() => now));
+  now += 1_000;
+  const lookup = { ...where, started_at: new Date(now - 500).toISOString(), stopped: 'gift is redeemed' };
+  assert.equal(await notifications.lookUp(lookup), { outcome: 'never' });
+  assert.equal(await notifications.send(request), { outcome: 'failed', cause: 'gift is redeemed', simulated: true });
+});
+
 test('an emptied ledger knows that it knows nothing of before', async () => {
   const records = memoryRecords(() => now);
   const notifications = await open(records);

@@ -195,6 +195,18 @@ test('knows that nothing was sent to a server that does not listen', async ({ se
   assert.equal(await sms.lookUp(about(request)), { outcome: 'never' });
 });
 
+test('sends nothing on a late request once a look-up that ends the attempt found nothing', async ({ server, sms }) => {
+  const request = ask();
+  const ended = { outcome: 'failed', cause: 'gift is redeemed', simulated: false };
+  assert.equal(await sms.lookUp({ ...about(request), stopped: 'gift is redeemed' }), { outcome: 'never' });
+  assert.equal(await sms.send(request), ended);
+  assert.equal(await sms.lookUp(about(request)), ended);
+  assert.is(server.sent(request.launch_url), 0);
+  const sent = ask();
+  await sms.send(sent);
+  assert.is((await sms.lookUp({ ...about(sent), stopped: 'gift is redeemed' })).outcome, 'sent');
+});
+
 test('rate limits: nothing was sent, not now, for as long as Twilio says', async ({ server, sms }) => {
   const request = ask();
   once(server, { kind: 'limited', retryAfter: '3' });
