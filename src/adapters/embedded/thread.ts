@@ -152,8 +152,16 @@ function running<A>(state: ClientState<A>): Thread {
     endLoading(state);
   });
   state.worker = started;
+  if (!(started instanceof Worker) && isClosed(started)) setImmediate(() => started.emit('close', new Event('close')));
   hold(state);
   return started;
+}
+
+/** Whether a port's other side died before this one listened, so that no event tells of it. References the port. */
+function isClosed(port: MessagePort): boolean {
+  port.ref();
+  // The types lack it; a closed port can't be referenced.
+  return !(port as MessagePort & { hasRef(): boolean }).hasRef();
 }
 
 /** Lets the thread keep the process alive while it loads or closes, or its client demands it. */

@@ -106,6 +106,18 @@ test('closes the files of a thread that died, which closes nothing by itself', a
   }
 });
 
+test('is replaced for a thread that gets the way to it when it has died', async ({ dir }) => {
+  const { port1, port2 } = new MessageChannel();
+  port2.close();
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  const replaced = openBackground({ onDeath: () => undefined, shared: port1, atOnce: true });
+  await replaced.loaded;
+  const store = await openEmbeddedReadStore({ dir, scratchWriter: replaced });
+  await store.records.put('key', { n: 1 });
+  await store.close();
+  await replaced.close();
+});
+
 function isOpen(file: string): boolean {
   return readdirSync('/proc/self/fd').some((fd) => {
     try {
