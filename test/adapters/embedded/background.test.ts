@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
@@ -22,6 +22,8 @@ interface Context {
 }
 
 const test = suite<Context>('the thread for what no request waits for');
+
+const onLinux = existsSync('/proc/self/fd') ? test : test.skip;
 
 /** Requests of which one transaction takes only some. */
 const MANY = 60_000;
@@ -94,17 +96,20 @@ test('writes no store for a process of another release', async ({ dir, backgroun
   await store.close();
 });
 
-test('closes the files of a thread that died, which closes nothing by itself', async ({ dir, background, opened }) => {
-  await (await opened('a')).close();
-  const file = join(dir, 'a', 'read.db');
-  for (const open of [() => background.writerOf(threadData(file)), () => background.checkpointsOf({ file })]) {
-    const port = open();
-    await new Promise((resolve) => port.once('message', resolve));
-    assert.ok(isOpen(file));
-    port.close();
-    await until(() => !isOpen(file));
-  }
-});
+onLinux(
+  'closes the files of a thread that died, which closes nothing by itself',
+  async ({ dir, background, opened }) => {
+    await (await opened('a')).close();
+    const file = join(dir, 'a', 'read.db');
+    for (const open of [() => background.writerOf(threadData(file)), () => background.checkpointsOf({ file })]) {
+      const port = open();
+      await new Promise((resolve) => port.once('message', resolve));
+      assert.ok(isOpen(file));
+      port.close();
+      await until(() => !isOpen(file));
+    }
+  },
+);
 
 test('is replaced for a thread that gets the way to it when it has died', async ({ dir }) => {
   const { port1, port2 } = new MessageChannel();
