@@ -14,8 +14,12 @@ import { LEAVERS } from './leavers.js';
 export interface Operators {
   /** Lets them act until the virtual time `untilMs`. */
   start(untilMs: number): void;
-  /** What an operator saw that must not be. */
-  findings(): readonly Finding[];
+  /**
+   * What an operator saw that must not be.
+   * @param isBeyondLog whether a checkpoint was set to beyond the log. Until the projector looks at it and builds the
+   * read model anew, that lacks what is appended, and a verification says so.
+   */
+  findings({ isBeyondLog }: { readonly isBeyondLog: boolean }): readonly Finding[];
 }
 
 type Work = 'verification' | 'rebuild' | 'repair' | 'abort' | 'rollback';
@@ -43,8 +47,9 @@ const USUAL: ReadonlySet<number> = new Set([200, 202, 404, 409, 422, 429, 503]);
 export function openOperators(simulation: Simulation, members: readonly Member[]): Operators {
   const client = openClient(simulation, { name: 'operator', members });
   const findings: Finding[] = [];
-  const found = (what: string, answer: Answer): void =>
-    void findings.push({ rule: 'operators', text: `${what}: ${answer.status} ${JSON.stringify(answer.body)}` });
+  const differing: Finding[] = [];
+  const found = (what: string, answer: Answer, into = findings): void =>
+    void into.push({ rule: 'operators', text: `${what}: ${answer.status} ${JSON.stringify(answer.body)}` });
 
   async function ask(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer | undefined> {
     const headers = body === undefined ? {} : { 'content-type': 'application/json' };
@@ -61,7 +66,7 @@ export function openOperators(simulation: Simulation, members: readonly Member[]
       simulation.marks.sometimes(`a verification ends: ${String(field(answer.body, 'data', 'state'))}`);
       const ids = listField(answer.body, 'data', 'result', 'found').map((one) => textField(one, 'id') ?? '');
       // A person may be in the middle of an erasure (docs/personal-data.md#erasure).
-      if (ids.some((id) => !LEAVERS.some((person) => id === `user-${person.id}`))) found(path, answer);
+      if (ids.some((id) => !LEAVERS.some((person) => id === `user-${person.id}`))) found(path, answer, differing);
       return;
     }
   }
@@ -76,7 +81,7 @@ export function openOperators(simulation: Simulation, members: readonly Member[]
   }
 
   return {
-    findings: () => findings,
+    findings: ({ isBeyondLog }) => [...findings, ...(isBeyondLog ? [] : differing)],
     start: (untilMs) => startActing(simulation, client, untilMs, act),
   };
 }
