@@ -1,6 +1,6 @@
 /** A request with one idempotency key, sent until it is answered. */
 import { randomUUID, sleep } from '../../../src/lib/world.js';
-import type { Answer } from '../model/history.js';
+import { type Answer, toldBy } from '../model/history.js';
 import type { Client } from './client.js';
 
 /** Virtual ms between two attempts. */
@@ -19,7 +19,8 @@ export async function sentOnce(
   const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
   for (let tries = 0; tries < TRIES; tries++) {
     const answer = await client.exchange(user, { method, path, headers, body });
-    if (answer !== undefined && answer.status < 500 && answer.status !== 401 && answer.status !== 429) return answer;
+    const told = answer?.status === 401 ? undefined : toldBy({ answer });
+    if (told !== undefined) return told;
     await sleep(client.chance.between(PAUSE.least, PAUSE.most));
   }
   return undefined;

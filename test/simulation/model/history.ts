@@ -129,7 +129,7 @@ export function grouped<T>(some: readonly T[], keyOf: (one: T) => string | undef
  * The answer, where it says what became of the request. 5xx, 408, 429 and 409 `Request in progress.` say nothing
  * (docs/api/tills.md).
  */
-export function toldBy({ answer }: Observation): Answer | undefined {
+export function toldBy({ answer }: Pick<Observation, 'answer'>): Answer | undefined {
   if (answer === undefined || answer.status >= 500 || [408, 429].includes(answer.status)) return undefined;
   return answer.status === 409 && textField(answer.body, 'error') === 'Request in progress.' ? undefined : answer;
 }
