@@ -2,7 +2,7 @@
 import { type WholeList, wholeLists } from './chains.js';
 import type { Leeway } from './finding.js';
 import { excludedBy } from './foresight.js';
-import { type Happening, apply, happen } from './giftModel.js';
+import { type Happening, apply, happen, onEachDay } from './giftModel.js';
 import { type GiftFacts, type GiftState, dayAfter } from './giftState.js';
 import { type History, type Observation, describe, field, grouped, listField, textField, toldBy } from './history.js';
 import { isListed, merchantEntries } from './listedGifts.js';
@@ -209,7 +209,7 @@ function keyInProgress(
 /** What happens to a gift by itself: its charge settles, days begin, refunds cancel it. */
 export function happeningActs({ gift }: GiftWorld, purchase: KnownPurchase, story: Story): GiftAct[] {
   const { extensions, refunds, leeway } = story;
-  const { clockMs } = leeway;
+  const { clockMs, skewMs = 0 } = leeway;
   const acts: GiftAct[] = [];
   const { sent, charged, declined } = purchase;
   if (declined === undefined) acts.push(happeningAct(gift, { kind: 'charged' }, sent, charged));
@@ -218,7 +218,10 @@ export function happeningActs({ gift }: GiftWorld, purchase: KnownPurchase, stor
   for (const lastDay of new Set([dayAfter(gift.boughtOn, gift.product.validDays), ...lastDays])) {
     const day = dayAfter(lastDay, 1);
     const midnight = Date.parse(`${day}T00:00:00Z`);
-    acts.push(happeningAct(gift, { kind: 'day', day }, midnight - clockMs, midnight + clockMs));
+    const [first, last] = [midnight - clockMs, midnight + clockMs];
+    const everywhere = skewMs === 0;
+    acts.push(happeningAct(gift, { kind: 'day', day, everywhere }, first, everywhere ? last : first));
+    if (!everywhere) acts.push(happeningAct(gift, { kind: 'day everywhere' }, last, last));
   }
   return [...acts, ...(refunds.get(gift.transaction) ?? []).flatMap((refund) => refundActs(gift, refund))];
 }
@@ -262,8 +265,11 @@ export function seenAct(
     required: true,
     reads: true,
     apply(state) {
-      const bindings = matchValue(expects(state), value);
-      return bindings === undefined ? [] : [bind(state, bindings)];
+      for (const one of onEachDay(state)) {
+        const bindings = matchValue(expects(one), value);
+        if (bindings !== undefined) return [bind(state, bindings)];
+      }
+      return [];
     },
     describe: describeAct,
     expects: (state) => JSON.stringify(expects(state)),

@@ -220,6 +220,25 @@ test('redeems no gift after its last valid day', () => {
   wrong([BOUGHT, seen('bob', getGift(), [20, 30], shown)], /#1 .*getGift/);
 });
 
+test('lets processes differ about the day around midnight, where their clocks do', () => {
+  const midnight = LAST_DAY + 1_000;
+  const expired = refusal('gift_expired');
+  const at = (ms: number): [number, number] => [midnight + ms, midnight + ms + 1];
+  const history = [
+    BOUGHT,
+    seen('bob', redeem(), at(-4), expired),
+    seen('bob', getGift(), at(-2), gift()),
+    seen('bob', redeem(), at(3), by.redeemed('r1', midnight + 3)),
+  ];
+  const skewed = { clockMs: 5, skewMs: 5 };
+  assert.deepEqual(checkGifts(history, by.INSTALLATION, skewed), []);
+  wrong(history, /#2 .*getGift/);
+  for (const early of [history[1], seen('bob', getGift(), at(-2), gift({ is_expired: true }))])
+    assert.deepEqual(checkGifts([BOUGHT, early ?? BOUGHT], by.INSTALLATION, skewed), []);
+  const late = seen('bob', getGift(), at(6), gift());
+  assert.match(checkGifts([BOUGHT, late], by.INSTALLATION, skewed)[0]?.text ?? '', /#1 .*getGift/);
+});
+
 test('finds an answer for a gift that nobody bought', () => {
   explained(seen('till', redeem(), [20, 30], refusal('gift_not_found')));
   wrong([seen('till', redeem(), [20, 30], MADE)], /No purchase bought this gift/);

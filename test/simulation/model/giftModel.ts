@@ -55,8 +55,9 @@ export type Happening =
   | { readonly kind: 'refunded' }
   /** A refund leaves it out, since it is redeemed. */
   | { readonly kind: 'not refunded' }
-  /** A day begins. */
-  | { readonly kind: 'day'; readonly day: string };
+  /** A day begins. Until it has begun everywhere, some processes may have the day before still. */
+  | { readonly kind: 'day'; readonly day: string; readonly everywhere: boolean }
+  | { readonly kind: 'day everywhere' };
 
 /** A request to a gift. */
 export interface GiftRequest<O extends GiftOperation = GiftOperation> {
@@ -82,7 +83,10 @@ export function happen(gift: GiftFacts, state: GiftState, happening: Happening):
     case 'not refunded':
       return isRedeemed(state) ? state : undefined;
     case 'day':
-      return happening.day > state.today ? { ...state, today: happening.day } : undefined;
+      if (happening.day <= state.today) return undefined;
+      return { ...state, today: happening.day, yesterday: happening.everywhere ? null : state.today };
+    case 'day everywhere':
+      return { ...state, yesterday: null };
   }
 }
 
@@ -91,6 +95,21 @@ const unrefundable = (state: GiftState): boolean =>
 
 /** All ways in which a request may end; mostly there is one. */
 export function apply(world: GiftWorld, state: GiftState, request: GiftRequest): readonly Possible[] {
+  return onEachDay(state).flatMap((seen) =>
+    applyOn(world, seen, request).map((one) => ({ ...one, state: onSameDay(one.state, { seen, state }) })),
+  );
+}
+
+/** The state as processes may see it, whose clocks differ. */
+export function onEachDay(state: GiftState): readonly GiftState[] {
+  return state.yesterday === null ? [state] : [state, { ...state, today: state.yesterday }];
+}
+
+/** What came of `seen`, with the day of the state. */
+const onSameDay = (next: GiftState, { seen, state }: { readonly seen: GiftState; readonly state: GiftState }) =>
+  next === seen ? state : { ...next, today: state.today };
+
+function applyOn(world: GiftWorld, state: GiftState, request: GiftRequest): readonly Possible[] {
   const { client, operation } = request;
   const user = world.installation.users.get(client);
   if (user === undefined) throw new Error(`no user ${client}`);

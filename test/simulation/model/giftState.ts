@@ -74,6 +74,8 @@ export interface GiftState {
   /** The last valid day, and the present one. */
   readonly expiresOn: string;
   readonly today: string;
+  /** The day before, while the clocks of some processes have it still; then any of both may be the present one. */
+  readonly yesterday: string | null;
   /** The latest last. */
   readonly redemptions: readonly Redemption[];
   /** Keys that were cancelled before they redeemed: `{user} {key}`. */
@@ -100,6 +102,7 @@ export function boughtState(gift: GiftFacts, installation: Installation): GiftSt
     replacedBy: null,
     expiresOn: dayAfter(gift.boughtOn, gift.product.validDays),
     today: gift.boughtOn,
+    yesterday: null,
     redemptions: [],
     voids: [],
     events: [],
