@@ -5,7 +5,6 @@ import type { NotificationEvent } from '../domain/notification.js';
 import type { ParkedName, ParkedWork, WorkParked, WorkRetried } from '../domain/parked.js';
 import { type GiftsPurchased, type PurchaseEvent, transactionStream } from '../domain/purchase/events.js';
 import type { SendingEvent } from '../domain/purchase/sending.js';
-import { ticks } from '../lib/world.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { disputeManager } from './dispute/manager.js';
 import { notificationManager } from './notification/manager.js';
@@ -78,10 +77,8 @@ export function processManagers({
   };
 }
 
-/** Most purchases, and names, in memory. */
+/** Most purchases in memory. */
 const MOST_CACHED = 1_000;
-/** Milliseconds for which a looked-up name is used: its person may be erased. */
-const NAME_MS = 10_000;
 
 /** Ten thousand gifts of one purchase may be notified at once: its first event is read for one of them. */
 function shownPurchases(events: Pick<EventStore, 'read'>): NotifyDeps['purchase'] {
@@ -97,15 +94,18 @@ function shownPurchases(events: Pick<EventStore, 'read'>): NotifyDeps['purchase'
   return (transactionId) => shown.forceFetch(transactionId);
 }
 
+/** Concurrent look-ups of a name share one answer. None is used again: the person may be erased by then. */
 function senderNames(contact: Lookups['contact']): NotifyDeps['senderName'] {
-  const names = new LRUCache<string, string>({
-    max: MOST_CACHED,
-    ttl: NAME_MS,
-    ttlResolution: 0,
-    perf: { now: ticks },
-    fetchMethod: async (buyerId) => (await contact(buyerId))?.name ?? '',
-  });
-  return (buyerId) => names.forceFetch(buyerId);
+  const pending = new Map<string, Promise<string>>();
+  const nameOf = async (buyerId: string): Promise<string> => (await contact(buyerId))?.name ?? '';
+  return async (buyerId) => {
+    let name = pending.get(buyerId);
+    if (name === undefined) {
+      name = nameOf(buyerId).finally(() => pending.delete(buyerId));
+      pending.set(buyerId, name);
+    }
+    return name;
+  };
 }
 
 /**

@@ -7,6 +7,7 @@ import { addressOf } from '../processors/notification/address.js';
 import type { Processors } from '../processors/runner/index.js';
 import { type AccountDocument, accountAtLogEnd } from '../projections/accounts.js';
 import type { ReadModels } from '../projections/index.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import { openText, type Subjects } from '../runtime/personal/index.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 
@@ -23,8 +24,8 @@ export interface ProcessesOptions {
 }
 
 /**
- * Look-ups of receivers' present addresses. Whether a user can be reached is read from the log, since the answer is
- * final for a notification. The read model may lack an address that was imported just now.
+ * Look-ups of receivers' present addresses, and of messages. Whether a user can be reached is read from the log, since
+ * the answer is final for a notification. The read model may lack an address that was imported just now.
  */
 export function receiverLookups({
   events,
@@ -33,8 +34,9 @@ export function receiverLookups({
 }: {
   readonly events: Pick<EventStore, 'read'>;
   readonly accounts: Pick<ReadModels['accounts'], 'get'>;
-  readonly subjects: Pick<Subjects, 'secrets'>;
-}): Pick<Lookups, 'contact' | 'numberOf'> {
+  readonly subjects: Pick<Subjects, 'secrets' | 'areStored'>;
+}): Pick<Lookups, 'contact' | 'numberOf' | 'openText'> {
+  const settled = settledSecrets(subjects);
   return {
     async contact(userId) {
       const found = await accountAtLogEnd({ events, accounts }, `user-${userId}`, canBeReached);
@@ -42,7 +44,24 @@ export function receiverLookups({
       const { name, phone_number, device_tokens, locale } = found;
       return { name, phone_number, device_tokens, locale };
     },
-    numberOf: async (phoneId) => (await subjects.secrets([phoneId])).get(phoneId)?.toString(),
+    numberOf: async (phoneId) => (await settled.secrets([phoneId])).get(phoneId)?.toString(),
+    openText: async (sealed) => openText(settled, sealed),
+  };
+}
+
+/**
+ * Secrets that are absent only where they are gone for good: an erasure that has fenced them may yet be withdrawn, or
+ * wait for money. @throws UnavailableError while a subject is being erased
+ */
+function settledSecrets(subjects: Pick<Subjects, 'secrets' | 'areStored'>): Pick<Subjects, 'secrets'> {
+  return {
+    async secrets(ids) {
+      const found = await subjects.secrets(ids);
+      for (const id of ids)
+        if (!found.has(id) && (await subjects.areStored([{ id }])))
+          throw new UnavailableError('an erasure of a person was given up just now');
+      return found;
+    },
   };
 }
 
@@ -86,6 +105,5 @@ export function startProcesses({
     launchUrl: (giftId) => `${publicUrl}/g/${shortcodes.of(giftId)}`,
     paymentMethod: paymentMethodLookup({ events, accounts: models.accounts }),
     ...receiverLookups({ events, accounts: models.accounts, subjects }),
-    openText: (sealed) => openText(subjects, sealed),
   });
 }

@@ -4,6 +4,9 @@ import { suite } from 'uvu';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import type { AccountDocument } from '../../src/projections/accounts.js';
 import { paymentMethodLookup, receiverLookups } from '../../src/service/processManagers.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import { masterKeys, openSubjects, sealText, type Subjects } from '../../src/runtime/personal/index.js';
+import { memoryKeys } from '../support/engines/memoryKeys.js';
 import { aUser } from '../api/auth/support.js';
 
 const test = suite('where receivers are reached');
@@ -28,7 +31,7 @@ function lookups(shown: AccountDocument | undefined, logged: AccountDocument | u
       },
     },
     accounts: { get: async () => shown },
-    subjects: { secrets: async () => new Map() },
+    subjects: { secrets: async () => new Map(), areStored: async () => false },
   });
   return { contact, read };
 }
@@ -52,6 +55,34 @@ test('whoever can be reached is not looked for in the log', async () => {
     assert.equal((await contact('ada'))?.name, 'ada');
     assert.deepEqual(read, []);
   }
+});
+
+test('a number and a message that an erasure has fenced are waited for, since it may be withdrawn', async () => {
+  const store = memoryKeys();
+  // Each has an empty cache.
+  const open = (): Subjects =>
+    openSubjects({
+      store,
+      master: masterKeys(['m'.repeat(43)]),
+      lookupOf: ({ kind, text }) => `${kind}:${text}`,
+      secretFor: ({ text }) => Buffer.from(text),
+    });
+  const [phoneId = '', textId = ''] = await open().ids([
+    { kind: 'phone', text: '+447700900123' },
+    { kind: 'text', text: 'k'.repeat(32) },
+  ]);
+  const sealed = await sealText(open(), textId, 'Enjoy');
+  const looks = (): ReturnType<typeof receiverLookups> =>
+    receiverLookups({ events: { read: async () => [] }, accounts: { get: async () => undefined }, subjects: open() });
+  await store.fence([phoneId, textId]);
+  await assert.rejects(looks().numberOf(phoneId), UnavailableError);
+  await assert.rejects(looks().openText(sealed), UnavailableError);
+  await store.unfence([phoneId, textId]);
+  assert.equal(await looks().numberOf(phoneId), '+447700900123');
+  assert.equal(await looks().openText(sealed), 'Enjoy');
+  await store.remove([phoneId, textId]);
+  assert.equal(await looks().numberOf(phoneId), undefined);
+  assert.equal(await looks().openText(sealed), '');
 });
 
 test('a payment method that the read model lacks is looked for in the log', async () => {
