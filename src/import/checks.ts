@@ -64,13 +64,41 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
   });
   await checkGivenHashes(desired, input.log, faults);
   await inSlices(desired.payment_methods ?? [], (method) => checkWallet(method, input.log, faults));
-  await inSlices(desired.voucher_codes ?? [], ({ index, id, value }) => {
-    const stored = input.log.codes.get(id)?.state;
-    if (stored?.status === 'assigned' && stored.pin !== value.pin)
-      faults.add('voucher_codes', index, '.pin', 'differs from the one that a gift has already got');
-  });
+  await checkVouchers(desired, input.log, faults);
   checkReservations('username', input, faults);
   checkReservations('phone', input, faults);
+}
+
+const WITH_PIN = 'alpha/pin';
+
+/** A code without the PIN that its segment's vouchers show is worth nothing to whoever gets it. */
+async function checkVouchers(desired: DesiredImport, log: LogState, faults: FaultCollector): Promise<void> {
+  const types = new Map<string, string>();
+  await inSlices(desired.segments ?? [], ({ index, id, value }) => {
+    types.set(id, value.voucherType);
+    const stored = log.entries.segment.get(id)?.state ?? { status: 'none' };
+    // Vouchers that are out are shown by the segment's present type: they would lose their PIN, or have an empty one.
+    if (stored.status !== 'none' && (stored.value.voucherType === WITH_PIN) !== (value.voucherType === WITH_PIN))
+      faults.add(
+        'segments',
+        index,
+        '.voucherType',
+        `cannot change from "${stored.value.voucherType}", since only vouchers of ${WITH_PIN} have a PIN: give a new segment another id`,
+      );
+  });
+  const typeOf = (segmentId: string): string | undefined => {
+    const stored = log.entries.segment.get(segmentId)?.state ?? { status: 'none' };
+    return types.get(segmentId) ?? (stored.status === 'none' ? undefined : stored.value.voucherType);
+  };
+  await inSlices(desired.voucher_codes ?? [], ({ index, id, value }) => {
+    const stored = log.codes.get(id)?.state;
+    if (stored?.status === 'assigned') {
+      if (stored.pin !== value.pin)
+        faults.add('voucher_codes', index, '.pin', 'differs from the one that a gift has already got');
+    } else if (value.pin === null && typeOf(value.segment_id) === WITH_PIN) {
+      faults.add('voucher_codes', index, '.pin', `is required: segment "${value.segment_id}" is of ${WITH_PIN}`);
+    }
+  });
 }
 
 async function checkUnique(

@@ -537,4 +537,58 @@ test('the pin of a code that a gift has got cannot change', async () => {
   ]);
 });
 
+/** The whole file, whose codes' segment shows a PIN; each code has one. */
+const withPins = (change: (file: AnyFile) => void = () => undefined): AnyFile =>
+  fileWith((file) => {
+    file['segments']![0]!['voucherType'] = 'alpha/pin';
+    file['voucher_codes']![1]!['pin'] = '5678';
+    change(file);
+  });
+const pinRequired = 'voucher_codes[1].pin: is required: segment "g1" is of alpha/pin';
+
+test('a code without the PIN that its segment shows is refused', async () => {
+  const withoutPin = withPins((file) => void delete file['voucher_codes']![1]!['pin']);
+  assert.equal(await faultsOf(withoutPin), [pinRequired]);
+
+  const events = memoryEvents();
+  await importInto(events, withPins());
+  assert.equal(await faultsOf(withoutPin, events), [pinRequired], 'a PIN is not taken away');
+  const more = { voucher_codes: [{ segment_id: 'g1', code: 'CODE-3' }] };
+  assert.equal(await faultsOf(more, events), [pinRequired.replace('[1]', '[0]')], 'the segment is in the log only');
+});
+
+test('a code that a gift got without a PIN, from an earlier release, is not refused', async () => {
+  const events = memoryEvents();
+  await importInto(events, withPins());
+  events.given(
+    `voucherCode-g1-${testHash('code', 'OLD')}`,
+    { type: 'VoucherCodeAdded', data: { segment_id: 'g1', code: 'OLD', pin: null } },
+    { type: 'VoucherCodeAssigned', data: { gift_id: 'gift' } },
+  );
+  const report = await importInto(
+    events,
+    withPins((file) => void file['voucher_codes']!.push({ segment_id: 'g1', code: 'OLD' })),
+  );
+  assert.is(report.events, 0);
+});
+
+test('a segment whose vouchers may be out neither gets nor loses a PIN', async () => {
+  for (const [file, next, from] of [
+    [wholeFile(), withPins(), 'qr'],
+    [withPins(), wholeFile(), 'alpha/pin'],
+  ] as const) {
+    const events = memoryEvents();
+    await importInto(events, file);
+    const change = { segments: next['segments'] };
+    const fault = `segments[0].voucherType: cannot change from "${from}", since only vouchers of alpha/pin have a PIN: give a new segment another id`;
+    assert.equal(await faultsOf(change, events), [fault]);
+    await importInto(events, { segments: [] }, { prune: { reason: 'test', yes: true } });
+    assert.equal(await faultsOf(change, events), [fault], 'also of a pruned segment');
+  }
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  const segment = { ...wholeFile().segments[0], voucherType: 'alpha/qr' };
+  assert.is((await importInto(events, { segments: [segment] })).events, 1, 'both are without a PIN');
+});
+
 test.run();
