@@ -17,28 +17,23 @@ export const MAJORITY_PAUSE_MS = 50;
 
 /**
  * Binds the store to `logId` where it has no log yet.
- * @param whenBound called after that
+ * @param first called before that: whoever finds the log may rely on it, also where this process dies in between
  * @returns its log
  */
-export async function boundTo(
-  connection: Connection,
-  logId: string,
-  whenBound: () => Promise<unknown>,
-): Promise<string> {
+export async function boundTo(connection: Connection, logId: string, first: () => Promise<unknown>): Promise<string> {
   for (let attempt = 0; attempt < MAJORITY_ATTEMPTS; attempt++) {
     if (attempt > 0) await sleep(MAJORITY_PAUSE_MS);
     const present = await connection.read((database) =>
       database.collection<Binding>(META).findOne({ _id: LOG }, { readConcern: { level: 'majority' } }),
     );
     if (present !== null) return present.logId;
+    await first();
     const bound = await connection
       .write((database) => database.collection<Binding>(META).insertOne({ _id: LOG, logId }))
       .catch((error: unknown) => {
         if (!isDuplicateId(error)) throw error;
       });
-    if (bound === undefined) continue;
-    await whenBound();
-    return logId;
+    if (bound !== undefined) return logId;
   }
   throw new UnavailableError(
     `another process binds the ${connection.store.name}, and its word does not reach a majority of the servers`,

@@ -7,6 +7,7 @@ import { MAJORITY_ATTEMPTS, MAJORITY_PAUSE_MS } from './binding.js';
 import type { Connection } from './connection.js';
 import { isDuplicateId } from './failures.js';
 import { ERASURES, META, RECORDS, SUBJECTS } from './layout.js';
+import { isRecord } from './records.js';
 
 interface StoredMark extends FormatMark {
   readonly _id: string;
@@ -34,13 +35,13 @@ export async function refuseOtherFormat(connection: Connection): Promise<void> {
         setting,
         `the database holds the ${other}, too: name one of its own; collections that are in the wrong one (those of the key store: ${SUBJECTS}, ${ERASURES} and ${META}) can be copied`,
       );
-  const empty = names.every((collection) => collection.name === META);
+  const isEmpty = names.every((one) => one.name === META) || (await isEmptied(connection, names));
   for (let attempt = 0; attempt < MAJORITY_ATTEMPTS; attempt++) {
     if (attempt > 0) await sleep(MAJORITY_PAUSE_MS);
     const mark = await connection.read((database) =>
       database.collection<StoredMark>(META).findOne({ _id: FORMAT }, { readConcern: { level: 'majority' } }),
     );
-    if (mark !== null || !empty) {
+    if (mark !== null || !isEmpty) {
       const fault = formatFault(mark ?? {});
       if (fault === undefined) return;
       const orEmpty = name === 'read store' ? ', or name an empty database, which is filled from the log' : '';
@@ -49,6 +50,17 @@ export async function refuseOtherFormat(connection: Connection): Promise<void> {
     if (await markFormat(connection)) return;
   }
   throw new UnavailableError(`another process marks the ${name}, and a majority of the servers does not have that yet`);
+}
+
+/**
+ * Whether a read store holds nothing but records, as where its database was emptied while the service ran: processes
+ * write them before a projector, which may have died, fills and marks the database again.
+ */
+async function isEmptied({ store, read }: Connection, names: readonly { readonly name: string }[]): Promise<boolean> {
+  if (store.name !== 'read store' || names.some(({ name }) => name !== META && name !== RECORDS)) return false;
+  const one = await read(async (database) => database.collection(RECORDS).findOne());
+  // Another program may have a collection of that name.
+  return one === null || isRecord(one);
 }
 
 /** Marks a database. @returns false where it has a mark */

@@ -17,6 +17,10 @@ interface MongoRecord {
   readonly e: Date;
 }
 
+/** Whether a stored document is a record. */
+export const isRecord = ({ v, n, e }: Readonly<Record<string, unknown>>): boolean =>
+  typeof v === 'string' && typeof n === 'number' && e instanceof Date;
+
 const NEVER = new Date(8.64e15);
 /** Attempts of a put: the record may appear or disappear between its two steps, but hardly ever twice. */
 const ATTEMPTS = 20;

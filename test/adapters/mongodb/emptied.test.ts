@@ -2,6 +2,9 @@
 import { MongoClient } from 'mongodb';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { READ_STORE } from '../../../src/adapters/mongodb/address.js';
+import { boundTo } from '../../../src/adapters/mongodb/binding.js';
+import type { Connection } from '../../../src/adapters/mongodb/connection.js';
 import { openMongoKeyStore } from '../../../src/adapters/mongodb/keyStore.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -13,6 +16,24 @@ import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../
 import { skipSuite } from '../../support/assertions/testWhere.js';
 
 const missing = mongoMissing();
+
+const ownLog = suite('MongoDB: the log of a database');
+
+ownLog(
+  'is stored after the mark, so that a process that dies in between leaves nothing that others refuse',
+  async () => {
+    const done: string[] = [];
+    const connection = {
+      store: READ_STORE,
+      read: async () => null,
+      write: async () => Promise.reject(new Error(`killed, after: ${done.join()}`)),
+    } as unknown as Connection;
+    const error = await rejectionOf(boundTo(connection, 'log', async () => void done.push('mark')));
+    assert.is(error.message, 'killed, after: mark');
+  },
+);
+
+ownLog.run();
 
 if (missing === undefined) {
   const test = suite<{ server: MongoServer }>('MongoDB: its data is gone');
@@ -47,6 +68,39 @@ if (missing === undefined) {
       await again.close();
     } finally {
       await store.close();
+      await database.destroy();
+    }
+  });
+
+  test('lets a process start on a database that was emptied, though others have written records since', async ({
+    server,
+  }) => {
+    const database = newDatabase(server.url);
+    const running = await openMongoReadStore({ url: database.url });
+    try {
+      await running.boundTo('log');
+      await database.client.db(database.name).dropDatabase();
+      // A front's, whose projector is not there at present.
+      await running.records.put('session', { user: 'u1' });
+      const started = await openMongoReadStore({ url: database.url });
+      assert.is(await started.boundTo('log'), 'log');
+      assert.equal((await started.records.get('session'))?.value, { user: 'u1' });
+      await started.close();
+      const later = await openMongoReadStore({ url: database.url });
+      await later.close();
+    } finally {
+      await running.close();
+      await database.destroy();
+    }
+  });
+
+  test('takes no collection of another program for records of an emptied database', async ({ server }) => {
+    const database = newDatabase(server.url);
+    try {
+      await database.client.db(database.name).collection('records').insertOne({ v: 'theirs' });
+      const error = await rejectionOf(openMongoReadStore({ url: database.url }));
+      assert.match(error.message, 'MONGODB_URL: the database was written by a state before 0.1.0');
+    } finally {
       await database.destroy();
     }
   });
