@@ -1,10 +1,12 @@
 /** The bus on NATS. Installations may share a server, since every subject carries the log's id. */
-import { type Msg, type NatsConnection, NatsError, headers } from 'nats';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createInbox, type Msg, type NatsConnection, NatsError, headers } from 'nats';
 import { within } from '../../lib/async/within.js';
 import { type Bus, RemoteError, type Unsubscribe } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { bodyOf, checkSubject, failureText, payloadOf } from '../busPayload.js';
 import { connected } from './connection.js';
+import { openRefusedMessages, type RefusedMessages } from './refusedMessages.js';
 import { type Asking, openAsking, openSigns, type Signs } from './signs.js';
 import { type LastingSubscription, openSubscriptions, type Subscriptions } from './subscriptions.js';
 
@@ -30,6 +32,7 @@ interface Client extends Pick<NatsBusOptions, 'onError'> {
   /** Runs of handlers that have not ended. */
   readonly running: Set<Promise<void>>;
   readonly subscriptions: Subscriptions;
+  readonly refusedMessages: RefusedMessages;
   readonly asking: Asking;
   readonly signs: Signs;
   online: boolean;
@@ -49,6 +52,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     prefix,
     running: new Set(),
     subscriptions,
+    refusedMessages: openRefusedMessages(),
     asking: openAsking(connection, subscriptions, online),
     signs: openSigns(),
     online: true,
@@ -109,7 +113,13 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       refuseWhenClosed(client);
       const refused = subscriptions.refused();
       if (refused !== undefined) throw new UnavailableError(refusedSubscription(refused), { publicReason: REFUSED });
+      // Nobody hears these: only a message shows that messages are taken.
+      if (client.online) for (const to of [`${prefix}start`, createInbox()]) connection.publish(to);
       await flushed(client, 'NATS does not answer');
+      // A refusal comes before the server's answer to the flush, and is passed on within the turn.
+      await nextTurn();
+      const subject = client.refusedMessages.refused();
+      if (subject !== undefined) throw new UnavailableError(refusedMessage(subject), { publicReason: REFUSED });
     },
     close() {
       client.closing ??= close(client);
@@ -129,8 +139,7 @@ async function watch(client: Client): Promise<void> {
       saidWhileOffline.clear();
     }
     if (type !== 'disconnect' && type !== 'error') continue;
-    const isKnown = refusal?.operation === 'subscription' && !client.subscriptions.refuse(refusal.subject);
-    if (isKnown) continue;
+    if (refusal !== undefined && !isNews(client, refusal)) continue;
     const of = refusal === undefined ? '' : ` of a ${refusal.operation} to ${refusal.subject}`;
     const message = `NATS: ${type} (${data as string}${of})`;
     if (saidWhileOffline.has(message)) continue;
@@ -139,6 +148,14 @@ async function watch(client: Client): Promise<void> {
   }
   if (client.closing === undefined)
     client.onError(new UnavailableError('NATS: the client has closed the connection for good'));
+}
+
+/** Notes what the server's permissions refuse. @returns whether that was not known */
+function isNews(
+  { subscriptions, refusedMessages }: Client,
+  { operation, subject }: NatsError['permissionContext'] & object,
+): boolean {
+  return operation === 'subscription' ? subscriptions.refuse(subject) : refusedMessages.note(subject);
 }
 
 function refuseWhenClosed({ closing, connection }: Client): void {
@@ -211,6 +228,9 @@ async function take(client: Client, subscription: LastingSubscription): Promise<
 
 const refusedSubscription = (subject: string): string =>
   `NATS refuses a subscription: the user in NATS_URL may not subscribe to ${subject}`;
+
+const refusedMessage = (subject: string): string =>
+  `NATS refuses a message: the user in NATS_URL may not publish to ${subject}`;
 
 async function close({ connection, subscriptions, asking, running }: Client): Promise<void> {
   subscriptions.end();

@@ -502,6 +502,52 @@ if (ownMissing === undefined) {
     rmSync(dir, { recursive: true });
   });
 
+  test('is not ready while its user may not publish, says so once, and works again once it may', async ({ logId }) => {
+    const dir = mkdtempSync(join(tmpdir(), 'gift-nats-'));
+    const conf = join(dir, 'nats.conf');
+    const allow = (publish: string): void =>
+      writeFileSync(
+        conf,
+        `authorization { users [ { user: all, password: p, permissions { publish: ${publish}, subscribe: ">" } } ] }`,
+      );
+    allow('["_INBOX.>", "gift.>"]');
+    const guarded = await startNats({ args: ['-c', conf] });
+    const errors: Error[] = [];
+    const bus = await openNatsBus({
+      url: guarded.url.replace('//', '//all:p@'),
+      logId,
+      onError: (error) => void errors.push(error as Error),
+    });
+    await bus.serve('work', 'q', async () => ({ done: true }));
+    for (const left of ['"_INBOX.>"', '["gift.>"]', `["_INBOX.>", "gift.${logId}.start"]`]) {
+      errors.length = 0;
+      allow(left);
+      guarded.child?.kill('SIGHUP');
+      // Of a subject of its own only requests for it tell, which their senders repeat.
+      await eventually(async () => {
+        await bus.request('work', {}, { timeoutMs: 500 }).catch(ignore);
+        return !(await answers(bus));
+      });
+      await assert.rejects(
+        bus.ping(),
+        (error: unknown) =>
+          error instanceof UnavailableError &&
+          /may not publish to/.test(error.message) &&
+          error.publicReason === 'refuses what its user needs (the log says what)',
+      );
+      const said = errors.map(({ message }) => message.replace(/_INBOX\.\S+(?=\))/, '_INBOX'));
+      assert.deepEqual(said, [...new Set(said)], left);
+      assert.ok(said.length > 0, left);
+      allow('["_INBOX.>", "gift.>"]');
+      guarded.child?.kill('SIGHUP');
+      await eventually(() => answers(bus));
+      assert.deepEqual(await bus.request('work', {}, { timeoutMs: 10_000 }), { done: true });
+    }
+    await bus.close();
+    await guarded.stop();
+    rmSync(dir, { recursive: true });
+  });
+
   test('says clearly at the start that no server is there', async ({ logId }) => {
     const port = await freePort();
     await assert.rejects(
