@@ -2,7 +2,7 @@ import type { Bus } from '../ports/bus.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
 import { PAYMENT_REQUESTS } from '../messages/payments.js';
 import { isFailure } from '../messages/workerFailure.js';
-import { type Check, MalformedMessageError, type WorkerRequest } from '../messages/workerRequest.js';
+import { MalformedMessageError, type WorkerRequest } from '../messages/workerRequest.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
 const ANSWER_MS = 10_000;
@@ -24,27 +24,21 @@ export interface PaymentQuestions {
   refundedByOthers(provider: string, chargeId: string): Promise<number>;
 }
 
-/** @throws UnavailableError where a worker of another release answered, and this one can't read it */
-function checked<R>(check: Check<R>, reply: unknown): R {
-  try {
-    return check(reply);
-  } catch (error) {
-    if (!(error instanceof MalformedMessageError)) throw error;
-    throw new UnavailableError('the payment provider cannot be asked', { cause: error });
-  }
-}
+/** What leaves a question without an answer; a malformed one is that of a worker of another release. */
+const UNANSWERED = [DeadlineError, NoRespondersError, RemoteError, MalformedMessageError];
 
 export function paymentQuestions(bus: Bus): PaymentQuestions {
   const ask = async <Q extends object, R extends { readonly outcome: string }>(
     { subject, reply: check }: WorkerRequest<Q, R>,
     request: Q,
   ): Promise<R> => {
-    const reply = await bus.request<unknown>(subject, request, { timeoutMs: ANSWER_MS }).catch((error: unknown) => {
-      if (error instanceof DeadlineError || error instanceof NoRespondersError || error instanceof RemoteError)
+    const answer = await bus
+      .request<unknown>(subject, request, { timeoutMs: ANSWER_MS })
+      .then(check)
+      .catch((error: unknown) => {
+        if (!UNANSWERED.some((kind) => error instanceof kind)) throw error;
         throw new UnavailableError('the payment provider cannot be asked', { cause: error });
-      throw error;
-    });
-    const answer = checked(check, reply);
+      });
     if (!isFailure(answer)) return answer;
     throw new UnavailableError(`the payment provider cannot be asked: ${answer.cause}`);
   };

@@ -41,8 +41,9 @@ class DeclinedError extends Error {}
 
 /**
  * Appends a purchase at no charge, then exchanges the old gift for it. Where the command ends in between, the purchase
- * process exchanges the gift, or declines the purchase. Both are decided in the old gift's stream: a gift is never given
- * for a declined purchase, which issues none. A repeat of the command then makes another one. `voided`: the issuer has made an issued code worthless.
+ * process exchanges the gift, or declines the purchase. Both are decided in the old gift's stream: a gift is never
+ * given for a declined purchase, which issues none. A repeat of the command then makes another one. `voided`: the
+ * issuer has made an issued code worthless.
  * @throws Refusal `gift_not_found`, `receiver_not_found`, or as `decideExchange`; UnavailableError
  */
 export async function replaceGift(

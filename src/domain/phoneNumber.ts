@@ -30,7 +30,8 @@ export function normalisePhoneNumber(text: string): string | undefined {
   const parsed = parse(text);
   if (parsed === undefined) return undefined;
   if (FOR_EXAMPLES.test(parsed.number)) return parsed.number;
-  return parsed.isValid() && CAN_RECEIVE_SMS.has(parsed.getType()) ? parsed.number : undefined;
+  // An invalid number has no type.
+  return CAN_RECEIVE_SMS.has(parsed.getType()) ? parsed.number : undefined;
 }
 
 /** As `normalisePhoneNumber`, but also for numbers that are no longer valid, since the log may hold them. */

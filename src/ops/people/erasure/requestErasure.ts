@@ -201,8 +201,8 @@ export const isLeft = (startedAt: string, now: string): boolean =>
   Date.parse(now) - Date.parse(startedAt) >= LEFT_ALONE_MS;
 
 /**
- * Whether a request must be carried out now, or was started and interrupted. After a restore it waits as long again, since a withdrawal may have been
- * lost. A log that was restored to before the request gets it again.
+ * Whether a request must be carried out now, or was started and interrupted. After a restore it waits as long again,
+ * since a withdrawal may have been lost. A log that was restored to before the request gets it again.
  * @throws UnavailableError, ConflictError
  */
 export async function isDue(
