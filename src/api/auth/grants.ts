@@ -75,7 +75,7 @@ export function grants(deps: {
       },
       // An inactive user's right password counts as a failure: otherwise the counters would reveal it.
       async (account) =>
-        throttle.attempt({ address, usernameHash }, async (reserve) => {
+        throttle.attempt({ address, usernameHash, userId: account?.id }, async (reserve) => {
           const stored = await hashes.of(usernameHash, account);
           const right = await passwords.verify(stored, candidates, reserve);
           if (account === undefined || stored === undefined || right === undefined) return false;

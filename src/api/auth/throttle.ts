@@ -22,6 +22,8 @@ const SEEN_MS = 90 * DAY_MS;
 interface UserAttempt {
   readonly address: string;
   readonly usernameHash: string;
+  /** The user who has the username at present; `undefined`: there is none. */
+  readonly userId: string | undefined;
 }
 
 interface ClientAttempt {
@@ -58,8 +60,13 @@ interface Counter {
 /** Counters of an attempt. Attempts with the same first counter are made in turn. */
 interface Counted {
   readonly counters: readonly Counter[];
-  /** The record that this user has logged in from this address. */
-  readonly seenKey?: string;
+  /** Key of the record that this user has logged in from this address, and its value. */
+  readonly seen?: readonly [key: string, value: Partial<LoginSeen>];
+}
+
+/** `user`: a username may be another user's later, who is not known at the address; an erasure finds it by that. */
+export interface LoginSeen {
+  readonly user: string;
 }
 
 export function throttle(records: Records, hash: KeyedHash, now: () => number): Throttle {
@@ -74,20 +81,21 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
   };
   const turns = keyedGate(PLACES);
 
-  const countedOfUser = async ({ address, usernameHash }: UserAttempt): Promise<Counted> => {
+  const countedOfUser = async ({ address, usernameHash, userId }: UserAttempt): Promise<Counted> => {
     const from = hash('address', networkOf(address));
     const pair = `${usernameHash}.${from}`;
-    const seenKey = LOGIN_SEEN + pair;
+    const seen = [LOGIN_SEEN + pair, userId === undefined ? {} : { user: userId }] as const;
     const own: Counter = { limiter: limiters.pair, key: pair, cleared: true };
     // A user who has logged in from this address before is not kept out by failures of others or from elsewhere.
-    if ((await records.get(seenKey)) !== undefined) return { counters: [own], seenKey };
+    const before = await records.get<Partial<LoginSeen>>(seen[0]);
+    if (userId !== undefined && before?.value.user === userId) return { counters: [own], seen };
     return {
       counters: [
         own,
         { limiter: limiters.username, key: usernameHash, cleared: true },
         { limiter: limiters.address, key: from },
       ],
-      seenKey,
+      seen,
     };
   };
   const countedOfClient = ({ clientId, by: { address, sessionId } }: ClientAttempt): Counted => {
@@ -114,7 +122,7 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
 
   return {
     async attempt(attempt, verify) {
-      const { counters, seenKey } = 'usernameHash' in attempt ? await countedOfUser(attempt) : countedOfClient(attempt);
+      const { counters, seen } = 'usernameHash' in attempt ? await countedOfUser(attempt) : countedOfClient(attempt);
       const charged: Counter[] = [];
       const reserve = async (): Promise<void> => {
         for (const counter of counters) {
@@ -141,7 +149,7 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
         await Promise.all(
           counters.map(async (counter) => counter.cleared === true && counter.limiter.delete(counter.key)),
         );
-        if (seenKey !== undefined) await records.put(seenKey, {}, { expiresAt: now() + SEEN_MS });
+        if (seen !== undefined) await records.put(...seen, { expiresAt: now() + SEEN_MS });
         return true;
       });
     },

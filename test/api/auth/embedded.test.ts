@@ -36,7 +36,7 @@ test('both count together, and lose no count', async ({ stores }) => {
     Array.from({ length: 30 }, async (_, index) => {
       try {
         return await counters[index % 2]?.attempt(
-          { address: '192.0.2.1', usernameHash: hash('username', 'ada') },
+          { address: '192.0.2.1', usernameHash: hash('username', 'ada'), userId: 'ada' },
           async (reserve) => (await reserve(), false),
         );
       } catch (error) {

@@ -14,7 +14,11 @@ function setUp(): { clock: Clock; records: MemoryRecords; one: Throttle; other: 
   return { clock, records, one: throttle(records, hash, clock.now), other: throttle(records, hash, clock.now) };
 }
 
-const by = (name: string, address = '203.0.113.1'): Attempt => ({ address, usernameHash: hash('username', name) });
+const by = (name: string, address = '203.0.113.1'): Attempt => ({
+  address,
+  usernameHash: hash('username', name),
+  userId: name.toUpperCase(),
+});
 const byClient = (clientId: string, address = '203.0.113.1', sessionId?: string): Attempt => ({
   clientId,
   by: { address, sessionId },
@@ -50,6 +54,15 @@ test('ten failures in a row for one username from one address', async () => {
   assert.is(await tries(one, by('ada'), true), 1);
   clock.ms += 1;
   assert.is(await tries(one, by('ada'), true), true);
+});
+
+test('a username’s next user is not known where its former one has logged in', async () => {
+  const { one } = setUp();
+  const named = (userId: string, address: string): Attempt => ({ ...by('shared', address), userId });
+  assert.is(await tries(one, named('former', '203.0.113.1'), true), true);
+  for (let count = 0; count < 100; count += 1) await fails(one, [named('next', `198.51.100.${count}`)]);
+  assert.is(await tries(one, named('next', '203.0.113.1')), 900, 'counted with the failures from anywhere');
+  assert.is(await tries(one, named('former', '203.0.113.1'), true), true, 'who is known there is not kept out');
 });
 
 test('a clock that is set back locks no caller out for longer than the window', async () => {

@@ -846,13 +846,14 @@ test('answers users 429 after a hundred failures for one username from anywhere,
 }) => {
   const counters = throttle(records, hash, clock.now);
   const wrong = async (reserve: () => Promise<void>): Promise<boolean> => (await reserve(), false);
+  const named = (name: string) => ({ usernameHash: hash('username', name), userId: undefined });
   const Authorization = `Bearer ${await here.clientToken()}`;
   const from = async (address: string, username: string, password: string): Promise<Answered> =>
     here.token({ grant_type: 'password', username, password }, { Authorization, 'X-Forwarded-For': address });
   assert.is((await from('203.0.113.9', 'bob', PASSWORD)).status, 200);
   for (let count = 0; count < 99; count += 1) {
-    await counters.attempt({ address: `192.0.2.${count}`, usernameHash: hash('username', 'ada') }, wrong);
-    await counters.attempt({ address: '203.0.113.9', usernameHash: hash('username', `user ${count}`) }, wrong);
+    await counters.attempt({ address: `192.0.2.${count}`, ...named('ada') }, wrong);
+    await counters.attempt({ address: '203.0.113.9', ...named(`user ${count}`) }, wrong);
   }
   failed(await from('198.51.100.1', 'ada', 'wrong'));
   failed(await from('203.0.113.9', 'nobody', 'wrong'));

@@ -98,6 +98,7 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
   if (userId !== undefined) {
     await remove<{ readonly user: string | null }>(SESSIONS, ({ user }) => user === userId);
     await remove<{ readonly user?: string }>(LOGIN_HASHES, ({ user }) => user === userId);
+    await remove<{ readonly user?: string }>(LOGIN_SEEN, ({ user }) => user === userId);
     await records.delete(`${COUNTERS.smsBuyer}:${userId}`);
     await remove(smsMarker('buyer', userId));
   }

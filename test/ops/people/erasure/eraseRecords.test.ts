@@ -5,7 +5,7 @@ import { loginHashes } from '../../../../src/api/auth/loginHashes.js';
 import { throttle } from '../../../../src/api/auth/throttle.js';
 import { type StoredAnswer, takeKey } from '../../../../src/api/pipeline/idempotency.js';
 import { keyedHash } from '../../../../src/domain/keyedHash.js';
-import { LOGIN_HASHES, SESSIONS } from '../../../../src/domain/recordKeys.js';
+import { LOGIN_HASHES, LOGIN_SEEN, SESSIONS } from '../../../../src/domain/recordKeys.js';
 import { eraseRecordsOf } from '../../../../src/ops/people/erasure/derivedData.js';
 import { attemptRecords } from '../../../../src/messages/webhookAttempts.js';
 import type { Records } from '../../../../src/ports/readStore.js';
@@ -59,7 +59,7 @@ async function leaves(
     ['203.0.113.1', false],
   ] as const)
     await throttle(records, hash, Date.now).attempt(
-      { address, usernameHash: hash('username', usernames[0]) },
+      { address, usernameHash: hash('username', usernames[0]), userId },
       async (reserve) => {
         await reserve();
         return right;
@@ -124,6 +124,25 @@ test('removes the newer hash of a password also under a name that another user h
   }
   await eraseRecordsOf({ records, hash }, ADA);
   assert.equal(await keys(records, LOGIN_HASHES), [LOGIN_HASHES + hash('username', `former-${BOB.userId}`)]);
+});
+
+test('removes addresses of logins also under a name that another user has by now', async () => {
+  const records = memoryRecords(Date.now);
+  const usernameHash = hash('username', 'former');
+  const logIn = async (userId: string, address: string): Promise<void> => {
+    await throttle(records, hash, Date.now).attempt({ address, usernameHash, userId }, async () => true);
+  };
+  await logIn(ADA.userId, '203.0.113.1');
+  await logIn(BOB.userId, '203.0.113.2');
+  const before = await keys(records, LOGIN_SEEN);
+  await eraseRecordsOf({ records, hash }, ADA);
+  const after = await keys(records, LOGIN_SEEN);
+  assert.is(before.length, 2);
+  assert.equal(
+    after.map((key) => key.split('.')[0]),
+    [LOGIN_SEEN + usernameHash],
+  );
+  assert.equal((await records.list(LOGIN_SEEN))[0]?.value, { user: BOB.userId });
 });
 
 test('keeps an answer without its body, and a claim without its number', async () => {
