@@ -12,7 +12,7 @@ import {
   type Caller,
   type EventMetadata,
 } from '../ports/eventStore.js';
-import { UnavailableError } from '../ports/unavailable.js';
+import { UnavailableError, withUnknownOutcome } from '../ports/unavailable.js';
 import { inSpan } from '../tracing/spans.js';
 import { Refusal } from '../domain/refusal.js';
 import { schemaNote, type Upcasters } from '../domain/upcasters.js';
@@ -167,9 +167,7 @@ export async function append(
       if (!(error instanceof UnavailableError)) throw error;
       unknown ||= error.outcomeUnknown;
       if (unknown && repeat < REPEATS_OF_UNKNOWN) continue;
-      throw unknown === error.outcomeUnknown
-        ? error
-        : new UnavailableError(error.message, { outcomeUnknown: true, cause: error });
+      throw unknown ? withUnknownOutcome(error) : error;
     }
   }
 }

@@ -12,6 +12,17 @@ export class UnavailableError extends Error {
   }
 }
 
+/** The error, whose request may have been carried out. */
+export function withUnknownOutcome(error: UnavailableError): UnavailableError {
+  if (error.outcomeUnknown) return error;
+  const { message, publicReason } = error;
+  return new UnavailableError(message, {
+    outcomeUnknown: true,
+    cause: error,
+    ...(publicReason === undefined ? {} : { publicReason }),
+  });
+}
+
 /** The stored data of an event can't be the data that was appended: it was altered, and a retry does not help. */
 export class AlteredEventError extends UnavailableError {
   constructor(message: string, cause?: unknown) {

@@ -156,12 +156,15 @@ test('an outcome that one try left unknown stays unknown, and is tried again, wh
     ...memoryEvents(),
     read: async () => [],
     append: async () => {
-      throw new UnavailableError('no answer', { outcomeUnknown: said.shift() === true });
+      throw new UnavailableError('no answer', {
+        outcomeUnknown: said.shift() === true,
+        publicReason: 'its disk is full',
+      });
     },
   } as EventStore;
   await assert.rejects(
     transact(events, COUNT, 's', context(), () => [event]),
-    (error: UnavailableError) => error.outcomeUnknown,
+    (error: UnavailableError) => error.outcomeUnknown && error.publicReason === 'its disk is full',
   );
   assert.deepEqual(said, []);
 });

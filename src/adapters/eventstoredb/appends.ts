@@ -1,5 +1,5 @@
 import { type Appended, type ExpectedRevision, ConflictError } from '../../ports/eventStore.js';
-import { UnavailableError } from '../../ports/unavailable.js';
+import { UnavailableError, withUnknownOutcome } from '../../ports/unavailable.js';
 import type { AppendAnswer, Appender } from './batchAppend.js';
 import { type EncodedEvent, positionOf, possiblePosition } from './records.js';
 import type { Reads } from './reads.js';
@@ -106,7 +106,7 @@ async function afterSending<T>(reading: Promise<T>): Promise<T> {
     return await reading;
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
-    throw new UnavailableError(error.message, { outcomeUnknown: true, cause: error });
+    throw withUnknownOutcome(error);
   }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LogSealedError } from '../../ports/eventStore.js';
-import { UnavailableError } from '../../ports/unavailable.js';
+import { UnavailableError, withUnknownOutcome } from '../../ports/unavailable.js';
 import { AccessRefusedError, OtherLogError, UnsafeServerError } from './failures.js';
 
 /**
@@ -42,9 +42,7 @@ export async function withRetries<T>(attempt: () => Promise<T>, over: () => bool
         over() ||
         performance.now() + ms - since > (unknown ? RETRY_MS.unknown : RETRY_MS.undone)
       ) {
-        throw unknown === error.outcomeUnknown
-          ? error
-          : new UnavailableError(error.message, { outcomeUnknown: unknown, cause: error });
+        throw unknown ? withUnknownOutcome(error) : error;
       }
       await sleep(ms);
     }
