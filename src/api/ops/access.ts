@@ -1,6 +1,6 @@
 /** Route that lists access records (docs/support.md#access-records). */
 import { eventView } from '../../ops/history/eventView.js';
-import { type AccessFilter, type AccessPosition, readAccess } from '../../ops/history/accessRecords.js';
+import { type AccessFilter, type AccessPosition, isCaller, readAccess } from '../../ops/history/accessRecords.js';
 import { personOf } from '../../domain/erasure.js';
 import { giftStream } from '../../domain/gift/events.js';
 import type { Shortcodes } from '../../domain/giftIds.js';
@@ -31,8 +31,10 @@ export function accessRoutes({
   const people = openPeople({ events, subjects });
 
   /** A misspelled id is refused: an empty answer would say that nobody saw anything. @throws HttpError `schema` */
-  async function refuseUnknown({ person, gift }: AccessFilter): Promise<void> {
+  async function refuseUnknown({ person, gift, who }: AccessFilter): Promise<void> {
     const unknown = 'is not known, and no record of this time is about it';
+    if (who !== undefined && !(await isCaller(events, who)))
+      throw faultOf('who', 'is not known, and no record of this time is theirs');
     if (person !== undefined && !(await people.isKnown(personOf(person)))) throw faultOf('person', unknown);
     if (gift !== undefined && (await events.read(giftStream(gift), { limit: 1 })).length === 0)
       throw faultOf('gift', unknown);

@@ -4,7 +4,7 @@ import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { type EventView, eventView } from '../../ops/history/eventView.js';
 import { currentTime } from '../../lib/clock.js';
 import { isGiftId, isShortcode } from '../../domain/giftIds.js';
-import { type AccessFilter, type AccessPage, readAccess } from '../../ops/history/accessRecords.js';
+import { type AccessFilter, type AccessPage, isCaller, readAccess } from '../../ops/history/accessRecords.js';
 import { personOf } from '../../domain/erasure.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
 import { giftStream } from '../../domain/gift/events.js';
@@ -64,7 +64,7 @@ async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> 
       terminal.signal.throwIfAborted();
       left += records.length;
     }
-    if (left === 0) await refuseUnknown(opened, person, gift);
+    if (left === 0) await refuseUnknown(opened, { person, gift, who });
     await cliAccess(events).shown('gift audit access', requested, { personal: false, reason: null }, left);
     const csv = csvWriter(EVENT_COLUMNS, { zone, excel });
     if (isCsv === true) await writeText(terminal.stdout, csv.heading);
@@ -88,8 +88,12 @@ async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> 
 }
 
 /** A misspelled id is refused: an empty answer would say that nobody saw anything. @throws CommandFailure */
-async function refuseUnknown(opened: OpenedLog, person: string | undefined, gift: string | undefined): Promise<void> {
+async function refuseUnknown(opened: OpenedLog, { person, gift, who }: AccessFilter): Promise<void> {
   const unknown = 'is not known, and no record of this time is about it';
+  if (who !== undefined && !(await isCaller(opened.events, who)))
+    throw usageFailure(
+      `--who: ${JSON.stringify(who.slice(0, 100))} is not known, and no record of this time is theirs`,
+    );
   if (person !== undefined && !(await openPeople(opened).isKnown(personOf(person))))
     throw usageFailure(`--person: ${JSON.stringify(person.slice(0, 100))} ${unknown}`);
   if (gift !== undefined && (await opened.events.read(giftStream(gift), { limit: 1 })).length === 0)

@@ -9,6 +9,7 @@ import {
   foundBy,
   type OperationStarted,
 } from '../../domain/access.js';
+import { accountStream } from '../../domain/account.js';
 import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore, Recorded, RecordedEvent } from '../../ports/eventStore.js';
@@ -24,6 +25,11 @@ export interface AccessFilter {
   readonly gift?: string | undefined;
   /** Viewer of the records: a user's id, or `cli:{system user}@{host}`. */
   readonly who?: string | undefined;
+}
+
+/** Whether `who` of a filter may have left records: there is or was such a user, or it is the command line. */
+export async function isCaller(events: Pick<EventStore, 'read'>, who: string): Promise<boolean> {
+  return who.startsWith('cli:') || (await events.read(accountStream('user', who), { limit: 1 })).length > 0;
 }
 
 /** Position in the stream of a day (UTC, `YYYY-MM-DD`). */

@@ -193,6 +193,8 @@ test('who saw what is found by person, gift and who, from day to day', async () 
     if (type !== 'OperationEnded') assert.ok(names.some((name) => JSON.stringify(data.asked).includes(name)));
   const longAgo = '/ops/access?from=1999-01-01&to=1999-01-01';
   assert.deepEqual((await ask(`${longAgo}&person=ann&gift=${id}`)).json, { data: [], next: null });
+  assert.deepEqual((await ask(`${longAgo}&who=aud`)).json, { data: [], next: null });
+  refused(await ask(`${longAgo}&who=Eve%20Smith`), 422, 'who is not known, and no record of this time is theirs');
   for (const one of ['person=nobody', 'person=phone:0f3b', 'gift=00000000000000000000'])
     refused(
       await ask(`${longAgo}&${one}`),

@@ -45,14 +45,18 @@ test('shows a span of days, by person, gift and who', async () => {
   const shortcode = shortcodesUnder(keyedHash(loadKeys(loadConfig({ DATA_DIR: data })).hashKey)).of(GIFT);
   assert.equal(whatOf(await access(...within, '--gift', shortcode)), ['GET gift']);
   assert.equal(whatOf(await access(...within, '--who', 'aud')), ['GET gift']);
-  assert.equal(whatOf(await access(...within, '--who', 'nobody')), []);
+  assert.equal(whatOf(await access(...within, '--who', 'cli:root@host')), []);
   for (const misspelled of [
     ['--person', 'u4'],
     ['--gift', '5f2c9d6a1b7e4c80d3a2'],
+    ['--who', 'Eve'],
   ]) {
     const { code, err } = await access(...within, ...misspelled);
     assert.is(code, 2);
-    assert.match(err, /^gift: --(person|gift): "?\w+"? is not known, and no record of this time is about it/);
+    assert.match(
+      err,
+      /^gift: --(person|gift|who): "?\w+"? is not known, and no record of this time is (about it|theirs)/,
+    );
   }
 });
 

@@ -138,7 +138,8 @@ export async function withdrawErasure(
     await storeErasure(deps.keys, withdrawn);
     return withdrawn;
   }
-  const erasure = await openErasure(deps, person);
+  const erasure = await earlierErasure(deps, person);
+  if (erasure === undefined || isFinished(erasure)) throw new Refusal('erasure_not_found');
   if (!isRequest(erasure)) throw new Refusal('erasure_started');
   return endRequest(deps, erasure, context, reason);
 }

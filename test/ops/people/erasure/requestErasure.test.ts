@@ -211,6 +211,15 @@ test('are carried out at once, but not approved, after a withdrawal that the key
   assert.is(history(other).at(-1), 'PersonErased');
 });
 
+test('are not withdrawn a second time after a withdrawal that the key store did not store', async () => {
+  const made = await town();
+  await requestErasure(made.deps, EVE, by('sue'), WANTED);
+  await withdrawnInLog(made);
+  const second = await rejectionOf(withdrawErasure(made.deps, EVE, by('sam', 2), 'she has asked me to'));
+  assert.is((second as Refusal).code, 'erasure_not_found');
+  assert.is((await erasures(made))[0]?.withdrawn_at, at(1));
+});
+
 test('are requested again after a withdrawal that the key store did not store', async () => {
   for (const repeated of [false, true]) {
     const made = await town();
