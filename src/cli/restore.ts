@@ -276,6 +276,10 @@ async function refuseOlderBackup(
       `the backup is behind a signed head: ${fault.message}. Nothing was restored: take a later backup; --behind restores this one all the same`,
     );
   }
+  if (fault.what === 'unknown signer')
+    throw new CommandFailure(
+      `the backup can't be held against what was signed: ${fault.message}. Nothing was restored: set SEAL_KEY to OLD,NEW, with the key of that time; docs/evidence.md says what to do where it is lost`,
+    );
   throw new CommandFailure(
     `the backup is not what was signed: ${fault.message}. Nothing was restored: take another backup`,
   );

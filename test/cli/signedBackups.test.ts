@@ -113,6 +113,25 @@ test('a log of which no known key has signed a head is not called signed', async
   assert.equal(err, 'gift: no head is signed by a known key: give the key that signed them with --key\n');
 });
 
+test('a backup from before a change of the key names the setting to change, and no other backup', async ({
+  dir,
+  log,
+}) => {
+  const file = join(dir, 'old-key.log');
+  assert.equal((await gift(envOf(log.dir), ['backup', file])).code, 0);
+  const fresh = join(dir, 'fresh');
+  const args = ['restore', file, '--reason', 'a drill'];
+  const refused = await gift({ DATA_DIR: fresh, SEAL_KEY: NEW_KEY }, args);
+  assert.equal(refused.code, 1);
+  assert.match(
+    refused.err,
+    /^gift: the backup can't be held against what was signed: no head is signed by a known key/,
+  );
+  assert.match(refused.err, /Nothing was restored: set SEAL_KEY to OLD,NEW/);
+  const { code, err } = await gift({ DATA_DIR: fresh, SEAL_KEY: `${KEYS[0] ?? ''},${NEW_KEY}` }, args);
+  assert.equal(code, 0, err);
+});
+
 test('a backup whose key is lost is held against roots alone, and refused where it was altered', async ({
   dir,
   log,

@@ -142,7 +142,7 @@ function failureOf({ heads }: Verified['report'], fault: Verified['fault']): str
     case 'unknown signer':
       return `${fault.message}: give the key that signed them with --key`;
     case 'wrong head':
-      return 'a signed head is not what it was: see above';
+      return `a signed head is not what it was: ${fault.message}`;
     case 'corrupted tiles':
       return fault.message;
     default:

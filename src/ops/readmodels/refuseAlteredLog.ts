@@ -24,6 +24,10 @@ export async function refuseAlteredLog(
       : error;
   });
   if (fault === undefined || fault.what === 'corrupted tiles') return;
+  if (fault.what === 'unknown signer')
+    throw new AlteredLogRefusedError(
+      `the log can't be held against what was signed: ${fault.message}: SEAL_KEY lacks the key that signed it`,
+    );
   throw new AlteredLogRefusedError(
     `the log is not what was signed, and would be carried into the read model: ${fault.message}`,
   );

@@ -78,8 +78,11 @@ async function signOn(
   const known = verifiersOf(deps.keys);
   let last = await lastTrustedHead(events, deps.keys);
   const published = await publishedHead(folder, known);
-  // The log was restored to a state before the published head.
-  if (published !== undefined && published.size > (last?.size ?? 0)) throw new LogAlteredError(published);
+  // The events below that head may all be there: what the log has lost is the head's own event, and all behind it.
+  if (published !== undefined && published.size > (last?.size ?? 0))
+    throw new LogAlteredError(
+      `the head of ${published.size} events was published, and the log has none of that size any more: it was cut off, or put back to an earlier time`,
+    );
   // Witnesses are queried before the log is read, so that the log as read holds every event they had cosigned.
   const origin = last?.origin ?? originOf(deps.host, events.logId);
   let against = await witnessedHeads(witnesses, folder, origin, known, signal);

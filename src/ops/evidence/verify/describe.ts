@@ -1,5 +1,6 @@
 /** Describes what a verification found, for auditors. */
 import { TREE_STREAM } from '../../../domain/treeHeads.js';
+import { UNCOVERED } from './headChecks.js';
 import type {
   Findings,
   FirstDifference,
@@ -74,7 +75,12 @@ export function firstFault(found: Verification): Fault | undefined {
     return { what: 'missing event', message: `${NOT_NEXT}${describeEvent(streamGap.event)}` };
   if (unverified_heads > 0 && verified_heads === 0)
     return { what: 'unknown signer', message: 'no head is signed by a known key' };
-  if (head !== undefined) return { what: 'wrong head', message: `${head.from}, of ${head.size} events: ${head.why}` };
+  if (head !== undefined)
+    // A head that is only uncovered says nothing of the log: those are the last in the list.
+    return {
+      what: head.why === UNCOVERED ? 'unknown signer' : 'wrong head',
+      message: `${head.from}, of ${head.size} events: ${head.why}`,
+    };
   if (found.spoilt_tiles) return { what: 'corrupted tiles', message: 'tiles are not what was signed; the log is' };
   return undefined;
 }

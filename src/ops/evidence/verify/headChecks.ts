@@ -2,6 +2,7 @@
 import type { Position } from '../../../ports/eventStore.js';
 import type { TreeBuilder } from '../format/tiles.js';
 import type { HeadToCheck } from '../heads/headsToCheck.js';
+import { originOf } from '../heads/signedHeads.js';
 import { type Findings, FindingsList, type WrongHead } from './verification.js';
 
 /** Result of checking the heads up to a size of the tree, where none of them is wrong. */
@@ -17,6 +18,11 @@ export interface HeadsSoFar {
   /** Identities (`identityOf`) of the checked heads that were retained outside the log. */
   readonly outside: readonly string[];
 }
+
+/** Why a head is reported that no known key signed, and that says nothing about the log. */
+export const UNCOVERED = 'no known key has signed it, nor a head that covers it';
+const CUT_OFF_BEHIND =
+  'its own event is not in the log, where it was before the head was shown: the log was cut off there';
 
 export const identityOf = ({ origin, size, root }: HeadToCheck): string =>
   `${origin} ${size} ${Buffer.from(root).toString('base64')}`;
@@ -44,16 +50,25 @@ export class HeadChecks {
   #started = false;
   #position: Position | null = null;
   readonly #judgedOutside: string[] = [];
+  readonly #isOwn: (head: HeadToCheck) => boolean;
+  /** Size of the largest head in the log that this log itself has signed. */
+  #ownInLog = 0;
+  /** Largest head that this log itself has signed and that is known from outside it. */
+  #ownOutside: HeadToCheck | undefined;
 
   /**
    * @param inLog reads the heads in the log after a position
+   * @param logId the log that is verified, which may also have heads of logs that it was copied from
    * @param judged result for heads that were checked before, which are skipped
    */
   constructor(
     inLog: (after: Position | undefined) => AsyncGenerator<HeadToCheck, void>,
     outside: readonly HeadToCheck[],
+    logId: string,
     judged?: HeadsSoFar,
   ) {
+    const own = originOf('', logId);
+    this.#isOwn = ({ origin }) => origin.endsWith(own);
     this.#inLog = inLog(judged?.position ?? undefined);
     this.#outside = outside
       .filter((head) => judged?.outside.includes(identityOf(head)) !== true)
@@ -100,6 +115,10 @@ export class HeadChecks {
       }
       await this.#drop(head);
     }
+    const shown = this.#ownOutside;
+    // A head is in the log before it is shown, so the events from that one on were removed.
+    if (shown !== undefined && shown.size > this.#ownInLog)
+      this.wrong.add({ from: shown.from, size: shown.size, why: CUT_OFF_BEHIND });
     this.wrong.addAll(this.#uncovered);
   }
 
@@ -115,13 +134,15 @@ export class HeadChecks {
     }
   }
 
-  #vouch({ from, size, verified }: HeadToCheck): void {
+  #vouch(head: HeadToCheck): void {
+    const { from, size, position, verified } = head;
     if (verified === true) {
       this.verified += 1;
+      if (position === undefined && this.#isOwn(head)) this.#ownOutside = head;
       this.#uncovered = new FindingsList();
     } else if (verified === false) {
       this.unverified += 1;
-      this.#uncovered.add({ from, size, why: 'no known key has signed it, nor a head that covers it' });
+      this.#uncovered.add({ from, size, why: UNCOVERED });
     }
   }
 
@@ -143,6 +164,7 @@ export class HeadChecks {
   async #drop(head: HeadToCheck): Promise<void> {
     if (head === this.#coming) {
       this.#position = head.position ?? null;
+      if (this.#isOwn(head)) this.#ownInLog = Math.max(this.#ownInLog, head.size);
       await this.#take();
     } else {
       this.#outside.shift();

@@ -38,7 +38,7 @@ const NO_RULES = { hash: () => NO_LEAF, hashTexts: () => NO_LEAF };
 
 export interface VerifyDeps {
   /** The log as stored: neither decrypted nor upcast. */
-  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts' | 'unsequenced'>;
+  readonly stored: Pick<EventStore, 'engine' | 'logId' | 'read' | 'readAll' | 'readTexts' | 'unsequenced'>;
   /** Leaves of the log; `undefined` where the log does not hold their rules, or the rules were altered. */
   readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
   /** Thread that hashes a part of the leaves. */
@@ -71,7 +71,7 @@ export async function verifyEvents(
   const outside = await headsOutside(deps);
   const unsequenced = await unsequencedIn(stored);
   const start = leaves === undefined ? undefined : await continuable(progress, stored, outside);
-  const heads = new HeadChecks((after) => headsInLog(stored, verifiersOf, after), outside, start?.heads);
+  const heads = new HeadChecks((after) => headsInLog(stored, verifiersOf, after), outside, stored.logId, start?.heads);
   const size = Math.max(0, ...outside.map((head) => head.size));
   const comparison = new TileComparison(storedLeaves(folder, size));
   const gaps = new FindingsList<Gap>();

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { verifiersOf } from '../../../../src/ops/evidence/heads/signedHeads.js';
+import { firstFault } from '../../../../src/ops/evidence/verify/describe.js';
 import { AlteredLogRefusedError, refuseAlteredLog } from '../../../../src/ops/readmodels/refuseAlteredLog.js';
 import { type StoredLog, KEYS, storedLog } from '../../../support/fixtures/storedTree.js';
 
@@ -51,6 +52,7 @@ test('does not agree where no head is signed by a known key, nor one behind the 
   await log.keepUntilSigned();
   const behind = await log.verify({ verifiersOf: verifiersOf([NEW]) });
   assert.equal([behind.agrees, behind.difference, behind.wrong_heads.found > 0], [false, null, true]);
+  assert.is(firstFault(behind)?.what, 'unknown signer', 'no head was altered: its key is not given');
 });
 
 test('is found altered by a head of the new key, with one of the old key before it', async ({ log }) => {
@@ -64,19 +66,19 @@ test('is found altered by a head of the new key, with one of the old key before 
 });
 
 test('may be repaired and rebuilt from once a head of the new key covers the others, not before', async ({ log }) => {
-  const refused = async (): Promise<boolean> => {
+  const refused = async (): Promise<string> => {
     try {
       await refuseAlteredLog({ stored: log.events, folder: log.folder, keys: [NEW] });
-      return false;
+      return '';
     } catch (error) {
-      if (error instanceof AlteredLogRefusedError) return true;
+      if (error instanceof AlteredLogRefusedError) return error.message;
       throw error;
     }
   };
-  assert.is(await refused(), true);
+  assert.match(await refused(), /^the log can't be held against what was signed: .*: SEAL_KEY lacks the key/);
   await log.fill(3);
   await log.keepUntilSigned({ keys: [...KEYS, NEW] });
-  assert.is(await refused(), false);
+  assert.is(await refused(), '');
 });
 
 test('may not be repaired nor rebuilt from where the published head was altered, and says why', async ({ log }) => {

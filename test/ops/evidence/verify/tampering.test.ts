@@ -7,6 +7,7 @@ import type Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import { describeDifference, firstFault } from '../../../../src/ops/evidence/verify/describe.js';
 import { StreamRevisions } from '../../../../src/ops/evidence/verify/streamRevisions.js';
+import { lastSignedHead } from '../../../../src/ops/evidence/heads/signedHeads.js';
 import { type StoredLog, storedLog } from '../../../support/fixtures/storedTree.js';
 
 const test = suite<{ log: StoredLog }>('a log that was tampered with');
@@ -99,6 +100,24 @@ test('names the first event that was cut off also where no tiles are left, but a
   assert.equal((await log.verify()).agrees, true, 'nothing in the log itself can tell');
   const { agrees, difference } = await log.verify({ kept: [{ from: 'my safe', note }] });
   assert.deepEqual([agrees, difference?.change, difference?.number], [false, 'cut off', 581]);
+});
+
+test('names the published head behind which the log was cut off, as the keeper of the tree does', async ({ log }) => {
+  const { size } = (await lastSignedHead(log.events))!;
+  await log.tamper(sql('DELETE FROM events WHERE position = (SELECT max(position) FROM events)'));
+  assert.ok((await lastSignedHead(log.events))!.size < size, 'the head in its last event is gone');
+  const found = await log.verify();
+  assert.deepEqual([found.agrees, found.difference, found.events, found.wrong_heads.found], [false, null, size, 1]);
+  const { what, message } = firstFault(found)!;
+  assert.equal(what, 'wrong head');
+  assert.match(
+    message,
+    new RegExp(`^the head that was published last, of ${size} events: .*the log was cut off there$`),
+  );
+  await assert.rejects(log.keepUntilSigned(), {
+    name: 'LogAlteredError',
+    message: new RegExp(`^the head of ${size} events was published, and the log has none of that size any more`),
+  });
 });
 
 test('names an event that was inserted', async ({ log }) => {
