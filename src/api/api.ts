@@ -62,7 +62,10 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     api: application(
       logger,
       [
-        health(readiness, options.metrics === undefined ? 'status' : 'parts'),
+        health(readiness, {
+          shown: options.metrics === undefined ? 'status' : 'parts',
+          log: options.engines.events.logId,
+        }),
         ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
         docs(describe(routers, { webhooks: DELIVERED }), {
           firstSteps: config.payments === 'simulated' && config.notifications === 'simulated',

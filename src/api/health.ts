@@ -18,8 +18,14 @@ export type Readiness = () => Promise<{
   readonly simulated: readonly string[];
 }>;
 
-/** @param shown `status`: `/readyz` names no part and no engine, for a port that strangers reach */
-export function health(readiness: Readiness, shown: 'parts' | 'status' = 'parts'): Middleware {
+interface HealthOptions {
+  /** `status`: `/readyz` names no part and no engine, for a port that strangers reach. */
+  readonly shown?: 'parts' | 'status';
+  /** Id of the log that the process works on, by which `gift diagnose` knows its own service. */
+  readonly log?: string;
+}
+
+export function health(readiness: Readiness, { shown = 'parts', log }: HealthOptions = {}): Middleware {
   return async (ctx, next) => {
     const path = ctx.path.replace(/(?<=.)\/$/, '');
     if (path !== '/healthz' && path !== '/readyz') return next();
@@ -37,7 +43,7 @@ export function health(readiness: Readiness, shown: 'parts' | 'status' = 'parts'
     if (!ready) ctx.set({ ...retryAfterOf('unavailable'), [CODE_HEADER]: 'unavailable' });
     ctx.body = JSON.stringify({
       ...(ready ? { status: 'ready' } : { status: 'not ready', error }),
-      ...(shown === 'parts' ? { parts, simulated } : {}),
+      ...(shown === 'parts' ? { parts, simulated, log } : {}),
     });
     return undefined;
   };

@@ -142,7 +142,7 @@ async function diagnosed(
         await status.close();
       }
     },
-    metrics: async () => metricsOf(config),
+    metrics: async () => metricsOf(config, log),
     onFault: (error) => stderr.write(`gift: a check failed: ${String(error)}\n`),
   });
   const remedies = reasons.flatMap(({ cause, message }) =>

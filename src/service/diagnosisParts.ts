@@ -26,7 +26,7 @@ interface Reached extends DiagnosedEngines {
  */
 export async function partsOf(config: Config, { log, read, isLogOpen, isLogKnown }: Reached): Promise<Parts> {
   const { natsUrl } = config;
-  const unready = Object.entries(await partsOfService(config)).filter(([, { ready }]) => !ready);
+  const unready = Object.entries(await partsOfService(config, log)).filter(([, { ready }]) => !ready);
   // Throws why nothing was looked at.
   if (!isLogKnown && unready.length === 0) log();
   if (!isLogKnown) return Object.fromEntries(unready);
@@ -53,19 +53,37 @@ async function natsHealth(url: string, logId: string): Promise<PartHealth> {
   }
 }
 
-/** Empty where no service answers there: whether one runs is seen by its leases. */
-async function partsOfService(config: Config): Promise<Parts> {
-  const text = await shownBy(config, '/readyz');
+/** Empty where no service of this log answers there: whether one runs is seen by its leases. */
+async function partsOfService(config: Config, log: Reached['log']): Promise<Parts> {
+  const { parts = {}, log: served } = readinessIn(await shownBy(config, '/readyz'));
+  return isOther(served, log) ? {} : parts;
+}
+
+/** The page `/metrics` of a service of this log that answers at `HOST` and `PORT`; empty where none does. */
+export async function metricsOf(config: Config, log: Reached['log']): Promise<string> {
+  const [text, page] = await Promise.all([shownBy(config, '/readyz'), shownBy(config, '/metrics')]);
+  return isOther(readinessIn(text).log, log) ? '' : page;
+}
+
+function readinessIn(text: string): { readonly parts?: Parts; readonly log?: string } {
   try {
-    return (JSON.parse(text) as { readonly parts?: Parts }).parts ?? {};
+    return JSON.parse(text) as ReturnType<typeof readinessIn>;
   } catch {
     // What answers there is no service.
     return {};
   }
 }
 
-/** The page `/metrics` of a service that answers at `HOST` and `PORT`; empty where none does. */
-export const metricsOf = async (config: Config): Promise<string> => shownBy(config, '/metrics');
+/** Whether the service that answers works on another log, as beside a copy of a data folder that was restored. */
+function isOther(served: string | undefined, log: Reached['log']): boolean {
+  if (served === undefined) return false;
+  try {
+    return log().events.logId !== served;
+  } catch {
+    // Where the log can't be opened, what answers at its address counts as its service.
+    return false;
+  }
+}
 
 async function shownBy({ host, port, metricsPort }: Config, path: string): Promise<string> {
   const shown = metricsPort ?? port;

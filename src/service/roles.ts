@@ -100,7 +100,11 @@ async function start(options: RolesOptions, open: Resources): Promise<Roles> {
   };
   await serve(
     listeners.health,
-    listeners.health && application(logger, [health(apis?.readiness ?? readinessOfAll(readiness)), metricsPage(page)]),
+    listeners.health &&
+      application(logger, [
+        health(apis?.readiness ?? readinessOfAll(readiness), { log: engines.events.logId }),
+        metricsPage(page),
+      ]),
   );
   await serve(listeners.ops, apis?.ops);
   await serve(listeners.api, apis?.api);

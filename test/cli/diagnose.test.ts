@@ -1,6 +1,9 @@
 /** `gift diagnose` without a running service, on a log that no service has served for long. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -22,12 +25,14 @@ const MONTHS_AGO = new Date(Date.now() - 100 * 86_400_000).toISOString();
 /** What is wrong with a log that was filled long ago, where nothing runs. */
 const AT_REST = ['service_stopped', 'head_old', 'backup_old'];
 
+let logId = '';
 const filled = mkdtempSync(join(tmpdir(), 'gift-diagnose-'));
 test.before(async () => {
   const config = loadConfig({ DATA_DIR: filled });
   const { events, subjects } = await openLog(config);
   const hash = keyedHash(loadKeys(config).hashKey);
   await importCatalogue({ events, hash, subjects, now: () => MONTHS_AGO }, CATALOGUE, { by: { user: 'cli:test' } });
+  logId = events.logId;
   await events.close();
 });
 test.after(() => rmSync(filled, { recursive: true, force: true }));
@@ -61,6 +66,33 @@ test('names held outward work', async ({ dir, diagnosed }) => {
 test('names settings that contradict each other, and links that nobody can open', async ({ diagnosed }) => {
   const codes = await diagnosed({ STRIPE_SECRET_KEY: 'sk_test_1', HOST: '0.0.0.0' });
   assert.deepEqual(codes, ['service_stopped', 'settings_contradict', 'head_old', 'backup_old', 'links_dead']);
+});
+
+test('takes what answers at its address for its service only where that has the same log', async ({ dir }) => {
+  let log: string | undefined;
+  const server = createServer(({ url }, answer) => {
+    const parts = { bus: { ready: false, detail: 'cannot be reached' } };
+    answer.end(
+      url === '/readyz'
+        ? JSON.stringify({ status: 'not ready', parts, log })
+        : 'gift_provider_breaker_state{provider="stripe",state="open"} 1\n',
+    );
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const codes = async (): Promise<string[]> => codesOnCommandLine({ DATA_DIR: dir }, url);
+  const its = ['bus_unavailable', 'provider_left_alone'];
+  try {
+    // A release that does not say its log, and the log's own service.
+    for (log of [undefined, logId]) {
+      const found = await codes();
+      assert.deepEqual(found.filter((code) => !AT_REST.includes(code)).sort(), its, log);
+    }
+    log = 'another';
+    assert.deepEqual(await codes(), AT_REST);
+  } finally {
+    server.close();
+  }
 });
 
 test('looks at the log where the read store can not be opened', async ({ dir, diagnosed }) => {
