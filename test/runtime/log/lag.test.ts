@@ -59,11 +59,14 @@ test('stops counting at a bound, and says so when time runs out', async ({ insta
       yield* events.readAll(after, filter, options);
     },
   };
-  assert.equal(await lagBehind(slow, undefined, ['A'], { now, withinMs: 5 }), {
+  assert.equal(await lagBehind(slow, undefined, ['A'], { now, withinMs: 5, findMs: 10 }), {
     events: 0,
     seconds: undefined,
     whole: false,
   });
+  // A log that answers slowly is when the lag must show.
+  const { seconds, whole } = await lagBehind(slow, undefined, ['A'], { now, withinMs: 5, findMs: 10_000 });
+  assert.equal([seconds, whole], [9, false]);
 });
 
 test.run();
