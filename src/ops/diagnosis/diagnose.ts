@@ -11,7 +11,7 @@ import type { ParkedGroup } from '../parked/groups.js';
 import type { StatusEntry } from '../status/status.js';
 import { checkParts, checkSeal, type PartHealth } from './checks/engines.js';
 import { checkClocks, checkHead, type ProcessClock } from './checks/evidence.js';
-import { checkGauges } from './checks/gauges.js';
+import { checkGauges, oldestOpenSeconds } from './checks/gauges.js';
 import {
   checkDisk,
   checkKeys,
@@ -68,6 +68,7 @@ interface Check {
 
 function checksOf(sources: DiagnosisSources): readonly Check[] {
   const [status, outward, sealed] = [shared(sources.status), shared(sources.outward), shared(sources.sealed)];
+  const metrics = shared(sources.metrics);
   return [
     {
       subject: 'engines',
@@ -81,8 +82,8 @@ function checksOf(sources: DiagnosisSources): readonly Check[] {
     {
       subject: 'leaders, read models and parts of processes',
       async find() {
-        const [entries, { held }] = await Promise.all([status(), outward()]);
-        return checkStatus(entries, held);
+        const [entries, { held }, page] = await Promise.all([status(), outward(), metrics().catch(() => '')]);
+        return checkStatus(entries, held, oldestOpenSeconds(page));
       },
     },
     {
@@ -126,7 +127,7 @@ function checksOf(sources: DiagnosisSources): readonly Check[] {
     { subject: 'limits', find: async () => checkLimits(await sources.limits()) },
     { subject: 'backups and reconciliation', find: async () => checkRoutines(await sources.routines()) },
     { subject: 'the disk', find: async () => checkDisk(await sources.freeBytes()) },
-    { subject: 'providers, stalled webhooks and alterations', find: async () => checkGauges(await sources.metrics()) },
+    { subject: 'providers, stalled webhooks and alterations', find: async () => checkGauges(await metrics()) },
   ];
 }
 

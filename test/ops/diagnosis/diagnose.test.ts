@@ -146,6 +146,15 @@ const TABLE: readonly (readonly [
     /15 minutes old; 2 in flight/,
   ],
   [
+    'a provider does not answer, as the process that leads shows',
+    {
+      ...status(MODEL, { ...MANAGER, lag_seconds: 9_001, in_flight: 2 }),
+      metrics: async () => 'gift_process_oldest_open_seconds{process_number="2"} 1800.5',
+    },
+    ['purchases_stuck'],
+    /30 minutes old; 2 in flight/,
+  ],
+  [
     'a read model is behind',
     status({ ...MODEL, lag_seconds: 31, lag_events: 7 }, MANAGER),
     ['read_model_behind'],
@@ -353,6 +362,16 @@ test('finds nothing where nothing is wrong, or not wrong for long enough', async
     freeBytes: async () => undefined,
   });
   assert.deepEqual(await diagnose(almost), []);
+});
+
+test('finds nothing stuck where only a limit of our own holds back what is open', async () => {
+  const held = status(MODEL, { ...MANAGER, lag_seconds: 5_000, in_flight: 3 });
+  const page = (seconds: number): Partial<DiagnosisSources> => ({
+    metrics: async () => `gift_process_oldest_open_seconds ${seconds}\n`,
+  });
+  assert.deepEqual(await diagnose(sources({ ...held, ...page(0) })), []);
+  assert.equal((await diagnose(sources({ ...held, ...page(4_000) }))).length, 1);
+  assert.equal((await diagnose(sources(held))).length, 1, 'no process shows it');
 });
 
 test('puts the greatest harm first, and names one reason once', async () => {

@@ -16,6 +16,15 @@ function samplesOf(text: string, metric: string): Sample[] {
   });
 }
 
+/**
+ * Age in seconds of the oldest open work, as the process that leads shows it: only that knows what a limit of our own
+ * holds back, with which nothing is wrong. `undefined`: the page is not of that process.
+ */
+export function oldestOpenSeconds(text: string): number | undefined {
+  const ages = samplesOf(text, 'gift_process_oldest_open_seconds').map(({ value }) => value);
+  return ages.length === 0 ? undefined : Math.max(...ages);
+}
+
 /** States of a breaker that leaves its provider alone; `half_open`: but for one request that tries it. */
 const LEFT_ALONE: ReadonlySet<string | undefined> = new Set(['open', 'half_open']);
 

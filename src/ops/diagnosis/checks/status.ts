@@ -17,8 +17,15 @@ import type { ParkedGroup } from '../../parked/groups.js';
 const BEHIND_SECONDS = 30;
 const STUCK_SECONDS = 900;
 
-/** @param held why outward work is held; `undefined`: it is done */
-export function checkStatus(entries: readonly StatusEntry[], held: string | undefined): Found[] {
+/**
+ * @param held why outward work is held; `undefined`: it is done
+ * @param measured age in seconds of the oldest open work that no limit of our own holds back; `undefined`: not known
+ */
+export function checkStatus(
+  entries: readonly StatusEntry[],
+  held: string | undefined,
+  measured: number | undefined,
+): Found[] {
   const models = entries.filter((one): one is ReadModelStatus => one.kind === 'projection');
   const managers = entries.filter((one): one is ProcessManagerStatus => one.kind === 'process');
   const parts = entries.filter((one): one is FailingPart => one.kind === 'part');
@@ -43,7 +50,7 @@ export function checkStatus(entries: readonly StatusEntry[], held: string | unde
           },
         ]
       : []),
-    ...(charges ? stuck(managers) : []),
+    ...(charges ? stuck(managers, measured) : []),
     ...models.flatMap((model) => modelFindings(model, folds)),
     ...parts.map(failing),
   ];
@@ -64,9 +71,9 @@ function lastText(all: readonly { readonly last_holder: LastHolder | null }[]): 
 }
 
 /** The process managers share one position, so that one of them tells of all. */
-function stuck(managers: readonly ProcessManagerStatus[]): Found[] {
+function stuck(managers: readonly ProcessManagerStatus[], measured = Number.POSITIVE_INFINITY): Found[] {
   const inFlight = managers.reduce((sum, one) => sum + one.in_flight, 0);
-  const seconds = Math.max(0, ...managers.map(({ lag_seconds }) => lag_seconds ?? 0));
+  const seconds = Math.min(measured, Math.max(0, ...managers.map(({ lag_seconds }) => lag_seconds ?? 0)));
   if (seconds <= STUCK_SECONDS) return [];
   return [
     {
