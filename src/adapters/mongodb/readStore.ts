@@ -70,8 +70,12 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
     // The server overwrites freed blocks by its own rules, so there is nothing to scrub.
     scrub: ping,
     texts: () => storedTexts(connection),
-    // A database that was emptied while the service runs is filled anew, and has lost its mark as well.
-    boundTo: async (logId) => boundTo(connection, logId, async () => markFormat(connection)),
+    // A database that was emptied while the service runs is filled anew, and has lost these as well.
+    boundTo: async (logId) =>
+      boundTo(connection, logId, async () => {
+        await markFormat(connection);
+        await ensureRecords(connection);
+      }),
     ping,
     async close() {
       checkpoints.close();

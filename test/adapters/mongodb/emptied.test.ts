@@ -53,6 +53,7 @@ if (missing === undefined) {
       await store.boundTo('log');
       await store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
       await database.client.db(database.name).dropDatabase();
+      await store.records.put('session', 1);
       assert.is(await store.checkpoint(projection), undefined, 'readiness asks for it, too');
       const error = await rejectionOf(store.write([batch(collection, [doc('d2', 2, { n: 2 })], 2)]));
       assert.instance(error, UnavailableError);
@@ -60,6 +61,11 @@ if (missing === undefined) {
       assert.is(await store.checkpoint(projection), undefined);
       assert.is(await store.get(collection, 'd2'), undefined, 'it was folded without what was lost');
       assert.is(await store.boundTo('log'), 'log');
+      const indexes = await database.client.db(database.name).collection('records').indexes();
+      assert.ok(
+        indexes.some(({ expireAfterSeconds }) => expireAfterSeconds === 0),
+        'what expires is deleted again',
+      );
       await store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
       await store.write([batch(collection, [doc('d2', 2, { n: 2 })], 2)]);
       assert.is(await store.checkpoint(projection), at(2));
