@@ -9,7 +9,7 @@ import { type ThreadData, threadClient } from './thread.js';
 /** Work for the other side of `port`, until that closes it. */
 export type BackgroundRequest =
   /** Moves the pages of a WAL (`checkpointer.ts`). */
-  | { readonly kind: 'checkpoints'; readonly data: Pick<ThreadData, 'file'>; readonly port: MessagePort }
+  | { readonly kind: 'checkpoints'; readonly file: string; readonly port: MessagePort }
   /** Writes a read store. */
   | { readonly kind: 'scratch store'; readonly data: ThreadData; readonly port: MessagePort }
   /** Takes requests. */
@@ -21,7 +21,7 @@ export interface Background {
   /** Resolves when the thread has loaded, or ended. */
   readonly loaded: Promise<void>;
   /** The way on which a writer has the WAL of its file moved (`ThreadData.checkpoints`). */
-  checkpointsOf(data: Pick<ThreadData, 'file'>): MessagePort;
+  checkpointsOf(file: string): MessagePort;
   /** Starts to write a store. @returns the port to its writer, in place of a thread */
   writerOf(data: ThreadData): MessagePort;
   /** The way to this thread for another one, which opens it with `shared`. */
@@ -46,14 +46,9 @@ export function openBackground({
   atOnce,
   script = new URL('./backgroundWorker.js', import.meta.url),
 }: BackgroundOptions): Background {
-  let given = shared;
   const thread = threadClient<BackgroundRequest, never>({
-    spawn() {
-      const first =
-        given ?? new Worker(script, { name: 'background', workerData: { version: VERSION } satisfies BackgroundData });
-      given = undefined;
-      return first;
-    },
+    first: shared,
+    spawn: () => new Worker(script, { name: 'background', workerData: { version: VERSION } satisfies BackgroundData }),
     atOnce,
     ended: () => 'the thread that moves WAL pages and writes copies ended',
     onAnswer: () => undefined,
@@ -69,7 +64,7 @@ export function openBackground({
   }
   return {
     loaded: thread.loaded,
-    checkpointsOf: ({ file }) => portFor((port) => ({ kind: 'checkpoints', data: { file }, port })),
+    checkpointsOf: (file) => portFor((port) => ({ kind: 'checkpoints', file, port })),
     writerOf: (data) => portFor((port) => ({ kind: 'scratch store', data, port })),
     share: () => portFor((port) => ({ kind: 'share', port })),
     close: thread.close,

@@ -6,7 +6,7 @@ import type { BackgroundData, BackgroundRequest } from './background.js';
 import { moveNow } from './checkpoint.js';
 import { Sqlite } from './driver.js';
 import { serveWriter } from './readStore/serveWriter.js';
-import { serveThread, type ThreadData } from './thread.js';
+import { serveThread } from './thread.js';
 
 refuseOtherRelease((workerData as BackgroundData).version);
 // The driver loads its machine code with the first database.
@@ -17,7 +17,7 @@ const FEW_PAGES = 64;
 const PASSES = 8;
 
 /** Moves the pages of a file's WAL whenever the other side of `port` asks for it. */
-function serveCheckpoints({ file }: Pick<ThreadData, 'file'>, port: MessagePort): void {
+function serveCheckpoints(file: string, port: MessagePort): void {
   const database = new Sqlite(file, { fileMustExist: true, timeout: 0 });
   // SQLite opens the WAL by name at the first read, so this read opens the present WAL.
   database.pragma('schema_version');
@@ -45,7 +45,7 @@ function moveMost(database: Database): void {
 function work(request: BackgroundRequest): void {
   const { kind, port } = request;
   if (kind === 'share') return serve(port);
-  if (kind === 'checkpoints') return serveCheckpoints(request.data, port);
+  if (kind === 'checkpoints') return serveCheckpoints(request.file, port);
   // It moves pages by itself: no request waits for a scratch store.
   return serveWriter(request.data, port, (database) => ({
     move: () => void moveNow(database),

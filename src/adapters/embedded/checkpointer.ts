@@ -19,15 +19,11 @@ export interface Checkpointer {
 export function checkpointer(database: Database, data: ThreadData, script?: URL): Checkpointer {
   const { file, checkpoints: given } = data;
   let moving = false;
-  let shared = given;
   const warn = (error: Error): void => process.emitWarning(error);
   const own = openBackground({ onDeath: warn, atOnce: false, ...(script === undefined ? {} : { script }) });
   const thread = threadClient<'move', 'moved'>({
-    spawn() {
-      const port = shared ?? own.checkpointsOf({ file });
-      shared = undefined;
-      return port;
-    },
+    first: given,
+    spawn: () => own.checkpointsOf(file),
     atOnce: given !== undefined,
     ended: () => `the thread that moves the WAL of ${file} ended`,
     onAnswer() {

@@ -25,9 +25,9 @@ export function writerThread(
   script: URL,
   name: string,
   data: ThreadData,
-  background: { checkpointsOf(data: ThreadData): MessagePort } | undefined,
+  background: { checkpointsOf(file: string): MessagePort } | undefined,
 ): Worker {
-  const checkpoints = background?.checkpointsOf(data);
+  const checkpoints = background?.checkpointsOf(data.file);
   const workerData: ThreadData = { ...data, checkpoints };
   return new Worker(script, { name, workerData, transferList: checkpoints === undefined ? [] : [checkpoints] });
 }
@@ -60,6 +60,8 @@ export interface ThreadClient<M> {
 export type Thread = Worker | MessagePort;
 
 interface ThreadClientOptions<A> {
+  /** The way to a thread that runs already, in place of the first one to be started. */
+  readonly first?: MessagePort | undefined;
   readonly spawn: () => Thread;
   /** Whether the thread is started before its first message; `'soon'`: some seconds later. */
   readonly atOnce: boolean | 'soon';
@@ -72,6 +74,8 @@ interface ThreadClientOptions<A> {
 /** A thread as its client knows it. */
 interface ClientState<A> {
   readonly options: ThreadClientOptions<A>;
+  /** As in the options, until it is used. */
+  first: MessagePort | undefined;
   /** The running thread; `undefined`: there is none. */
   worker: Thread | undefined;
   /** Whether the running thread has loaded. */
@@ -92,6 +96,7 @@ export function threadClient<M, A>(options: ThreadClientOptions<A>): ThreadClien
   const { promise: loaded, resolve: hasLoaded } = deferred<void>();
   const state: ClientState<A> = {
     options,
+    first: options.first,
     worker: undefined,
     ready: false,
     loading: atOnce === true,
@@ -129,7 +134,8 @@ export function threadClient<M, A>(options: ThreadClientOptions<A>): ThreadClien
 function running<A>(state: ClientState<A>): Thread {
   if (state.worker !== undefined) return state.worker;
   const { spawn, ended, onAnswer, onEnd } = state.options;
-  const started = spawn();
+  const started = state.first ?? spawn();
+  state.first = undefined;
   let cause: Error | undefined;
   started.on('message', (message: typeof READY | A) => {
     state.failure = undefined;

@@ -82,8 +82,8 @@ interface Line {
 }
 
 /**
- * Look-ups of one turn, or made while others run, share a request. A look-up that waited for all the time of a request to a silent server fails with it. Else the last of many would
- * wait for the deadlines of all requests before its own.
+ * Look-ups of one turn, or made while others run, share a request. A look-up that waited for all the time of a request
+ * to a silent server fails with it. Else the last of many would wait for the deadlines of all requests before its own.
  */
 export function batchedReads(connection: Pick<Connection, 'read'>, silentMs = SILENT_MS): LookUp {
   const lines = new Map<string, Line>();

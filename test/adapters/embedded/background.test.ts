@@ -101,7 +101,7 @@ onLinux(
   async ({ dir, background, opened }) => {
     await (await opened('a')).close();
     const file = join(dir, 'a', 'read.db');
-    for (const open of [() => background.writerOf(threadData(file)), () => background.checkpointsOf({ file })]) {
+    for (const open of [() => background.writerOf(threadData(file)), () => background.checkpointsOf(file)]) {
       const port = open();
       await new Promise((resolve) => port.once('message', resolve));
       assert.ok(isOpen(file));

@@ -100,7 +100,7 @@ test('has a shared thread move them, and starts one where that has ended', async
       atOnce: true,
       ...(crashes ? { script: new URL(`data:text/javascript,${encodeURIComponent(script)}`) } : {}),
     });
-    const sharing = checkpointer(database, { ...threadData(file), checkpoints: shared.checkpointsOf({ file }) });
+    const sharing = checkpointer(database, { ...threadData(file), checkpoints: shared.checkpointsOf(file) });
     write(database, 200);
     const all = statSync(file).size + 200 * PAGE;
     await until(() => {
