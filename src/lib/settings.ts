@@ -86,6 +86,6 @@ export const partsOf = (text: string): string[] => text.split(',').map((part) =>
 
 /** The address; `undefined` unless the text is an http or https address without query and fragment. */
 export function webAddress(text: string): URL | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' ? url : undefined;
+  // The text itself becomes the start of links: it must have what a URL's parser would put right or leave out.
+  return /^https?:\/\/[^\s?#]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
 }

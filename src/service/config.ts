@@ -52,7 +52,9 @@ const processCount: Kind<number> = (text, fault) =>
 const cidrs: Kind<readonly string[]> = (text, fault) => {
   const list = partsOf(text).filter((cidr) => cidr !== '');
   for (const cidr of list)
-    if (!ipaddr.isValidCIDR(cidr)) fault(`must be a list of CIDRs such as 10.0.0.0/8; ${JSON.stringify(cidr)} is none`);
+    // "10/8" would be read as 0.0.0.10/8, and 010.0.0.0/8 as 8.0.0.0/8.
+    if (!ipaddr.IPv4.isValidCIDRFourPartDecimal(cidr) && !ipaddr.IPv6.isValidCIDR(cidr))
+      fault(`must be a list of CIDRs such as 10.0.0.0/8; ${JSON.stringify(cidr)} is none`);
   return list;
 };
 

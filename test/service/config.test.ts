@@ -136,6 +136,19 @@ test('refuses an origin that no browser sends', () => {
     assert.match(faultsOf({ CORS_ORIGINS: `https://a.example,${origin}` }).join(), /CORS_ORIGINS must be/, origin);
 });
 
+test('refuses networks and addresses that would be read as others than they look', () => {
+  for (const cidr of ['10/8', '10.0.0/8', '010.0.0.0/8'])
+    for (const name of ['TRUSTED_PROXIES', 'WEBHOOK_REFUSED_NETWORKS'])
+      assert.deepEqual(faultsOf({ [name]: cidr }), [
+        `${name} must be a list of CIDRs such as 10.0.0.0/8; "${cidr}" is none`,
+      ]);
+  assert.deepEqual(faultsOf({ TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::/32, ::ffff:10.0.0.0/104' }), []);
+  for (const url of ['https:gifts.example', 'https://gifts.example/?', 'https://gifts.example#', 'https://x/ y'])
+    assert.deepEqual(faultsOf({ PUBLIC_URL: url }), [
+      `PUBLIC_URL must be an http or https address without query, not "${url}"`,
+    ]);
+});
+
 test('refuses a sandbox with a real provider, in one line that says what to change', () => {
   const said = (faults: readonly string[]): readonly string[] => faults.filter((fault) => fault.startsWith('SANDBOX'));
   for (const real of [{ PAYMENTS: 'stripe' }, { NOTIFICATIONS: 'real' }] as const)
