@@ -108,7 +108,7 @@ export function* describeVerification(found: LogVerification): Generator<string>
   for (const { event } of found.stream_gaps.first) yield `${NOT_NEXT}${describeEvent(event)}`;
   yield* further(found.stream_gaps, 'gaps in streams');
   if (found.spoilt_tiles)
-    yield 'tiles in SEAL_DIR are not those that were signed: stop the service, remove them, and start it: it makes them anew from the log';
+    yield 'tiles in SEAL_DIR, or its file positions, are not those that were signed: stop the service, remove them, and start it: it makes them anew from the log';
 }
 
 function* further({ found, first }: Findings<unknown>, what: string): Generator<string> {

@@ -97,7 +97,7 @@ export interface Verification {
   readonly stream_gaps: Findings<StreamGap>;
   /** Events that were inserted where the engine has no position: only this verification reads them. */
   readonly unsequenced: Findings<Unsequenced>;
-  /** Whether stored tiles are not those that were signed. */
+  /** Whether stored tiles, or the positions stored with them, are not those that were signed. */
   readonly spoilt_tiles: boolean;
 }
 

@@ -18,6 +18,7 @@ import { storedLeaves, TileComparison, type Differing } from './tileComparison.j
 import { leafBatches, type LeafThread, NO_LEAF } from '../tree/leafBatches.js';
 import type { Leaves } from '../tree/leaves.js';
 import { StreamRevisions } from './streamRevisions.js';
+import { UpperTiles } from './upperTiles.js';
 import { edgeOf, type KeptProgress, progressOf, type VerifyProgress, whyUnusable } from './verifyProgress.js';
 import {
   type EventLocation,
@@ -43,7 +44,7 @@ export interface VerifyDeps {
   readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
   /** Thread that hashes a part of the leaves. */
   readonly thread?: LeafThread | undefined;
-  readonly folder: Pick<TileFolder, 'read' | 'head' | 'witnessed'>;
+  readonly folder: Pick<TileFolder, 'head' | 'lastPosition' | 'read' | 'witnessed'>;
   readonly verifiersOf: VerifiersOf;
   /** Heads that were retained elsewhere. */
   readonly kept: readonly StoredHead[];
@@ -74,9 +75,13 @@ export async function verifyEvents(
   const heads = new HeadChecks((after) => headsInLog(stored, verifiersOf, after), outside, stored.logId, start?.heads);
   const size = Math.max(0, ...outside.map((head) => head.size));
   const comparison = new TileComparison(storedLeaves(folder, size));
+  const upper = new UpperTiles(folder);
   const gaps = new FindingsList<Gap>();
   const revisions = new StreamRevisions(stored);
-  const tree = new TreeBuilder(undefined, start === undefined ? undefined : edgeOf(start));
+  const tree = new TreeBuilder(
+    (tile, hashes) => upper.takeTile(tile, hashes),
+    start === undefined ? undefined : edgeOf(start),
+  );
   let last: PlacedEvent | null = start?.last ?? null;
   let treeStart: EventLocation | undefined;
 
@@ -84,6 +89,7 @@ export async function verifyEvents(
     const before = last;
     last = event;
     tree.append(leaf);
+    upper.takePosition(tree.size, event.position);
     revisions.look(event, tree.size);
     if (event.stream === TREE_STREAM && event.revision === 0) treeStart = locationOf(event, tree.size);
     if (stored.engine === 'embedded' && Number(event.position) !== Number(before?.position ?? 0) + 1)
@@ -94,7 +100,7 @@ export async function verifyEvents(
 
   const save = (): void => {
     const soFar = leaves === undefined ? undefined : heads.soFar();
-    const isClean = gaps.found === 0 && revisions.gaps.found === 0 && !comparison.differs;
+    const isClean = gaps.found === 0 && revisions.gaps.found === 0 && !comparison.differs && !upper.differs;
     if (soFar !== undefined && last !== null && isClean) progress?.save(progressOf(tree, last, soFar));
   };
 
@@ -114,6 +120,7 @@ export async function verifyEvents(
         if (time.due()) await time.rest();
       }
       await revisions.settle();
+      if (leaves !== undefined) await upper.settle();
       onProgress?.(tree.size);
       if (ticks() - saved < SAVE_MS) continue;
       save();
@@ -127,7 +134,11 @@ export async function verifyEvents(
   }
 
   const differing = leaves === undefined ? undefined : await comparison.finish(end());
-  const spoilt = differing !== undefined && !(await tilesAreRight(folder, differing, heads));
+  const spoilt =
+    (differing !== undefined && !(await tilesAreRight(folder, differing, heads))) ||
+    (leaves !== undefined &&
+      heads.firstWrong === undefined &&
+      (await upper.areSpoilt(heads.agreed, publishedOf(outside))));
   const difference =
     leaves === undefined
       ? withoutStart(heads, end(), treeStart)
@@ -173,11 +184,15 @@ async function continuable(
   return undefined;
 }
 
+const PUBLISHED = 'the head that was published last';
+const publishedOf = (outside: readonly HeadToCheck[]): HeadToCheck | undefined =>
+  outside.find(({ from }) => from === PUBLISHED);
+
 async function headsOutside({ folder, kept, witnessed = [], verifiersOf }: VerifyDeps): Promise<HeadToCheck[]> {
   const [published, shown] = await Promise.all([folder.head(), folder.witnessed()]);
   const all = [
     ...kept,
-    ...(published === undefined ? [] : [{ from: 'the head that was published last', note: published }]),
+    ...(published === undefined ? [] : [{ from: PUBLISHED, note: published }]),
     ...(shown === undefined ? [] : [{ from: 'the head that a witness has shown, and SEAL_DIR keeps', note: shown }]),
   ];
   return [...all.map((head) => outsideHead(head, verifiersOf)), ...witnessed];

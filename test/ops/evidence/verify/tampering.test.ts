@@ -7,6 +7,8 @@ import type Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import { describeDifference, firstFault } from '../../../../src/ops/evidence/verify/describe.js';
 import { StreamRevisions } from '../../../../src/ops/evidence/verify/streamRevisions.js';
+import { TILE_WIDTH } from '../../../../src/ops/evidence/format/tiles.js';
+import { UpperTiles } from '../../../../src/ops/evidence/verify/upperTiles.js';
 import { lastSignedHead } from '../../../../src/ops/evidence/heads/signedHeads.js';
 import { type StoredLog, storedLog } from '../../../support/fixtures/storedTree.js';
 
@@ -282,6 +284,39 @@ test('finds tiles that are not those that were signed, where the log is', async 
   writeFileSync(tile, hashes);
   const { agrees, spoilt_tiles, difference } = await log.verify();
   assert.deepEqual([agrees, spoilt_tiles, difference], [false, true, null]);
+});
+
+for (const [what, file, spoil] of [
+  ['a tile of a higher level', 'tile/1/000.p/2', (bytes: Buffer) => bytes.fill(0, 0, 1)],
+  ['the position of an event', 'positions', (bytes: Buffer) => bytes.fill('0', 14, 16)],
+] as const)
+  test(`finds ${what} in SEAL_DIR that is not what was signed, where the log is, and makes it anew`, async ({
+    log,
+  }) => {
+    const path = join(log.folder.path, file);
+    const right = readFileSync(path);
+    writeFileSync(path, spoil(Buffer.from(right)));
+    const { agrees, spoilt_tiles, difference } = await log.verify();
+    assert.deepEqual([agrees, spoilt_tiles, difference], [false, true, null]);
+    await log.folder.clear();
+    await log.fill(1);
+    await log.keepUntilSigned();
+    assert.deepEqual([(await log.verify()).agrees, readFileSync(path)], [true, right]);
+  });
+
+test('counts a full tile of a higher level as wrong only as far as the log is what was signed', async () => {
+  const stored = Buffer.alloc(TILE_WIDTH * 32);
+  const covered = TILE_WIDTH ** 2;
+  for (const [hashes, agreed, spoilt] of [
+    [stored, covered, false],
+    [Buffer.alloc(TILE_WIDTH * 32, 1), covered, true],
+    [Buffer.alloc(TILE_WIDTH * 32, 1), covered - 1, false],
+  ] as const) {
+    const upper = new UpperTiles({ read: async () => stored, lastPosition: async () => undefined });
+    upper.takeTile({ level: 0, index: 0, width: TILE_WIDTH }, Buffer.alloc(TILE_WIDTH * 32, 2));
+    upper.takeTile({ level: 1, index: 0, width: TILE_WIDTH }, hashes);
+    assert.equal(await upper.areSpoilt(agreed, undefined), spoilt);
+  }
 });
 
 test('finds a log that was rewritten and signed again with the true key, by a head that was kept outside', async ({
