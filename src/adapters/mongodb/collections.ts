@@ -108,14 +108,35 @@ export async function refuseIfGone(
   for (const index of required) {
     const found = present.get(index.name);
     if (found !== undefined && isAsRequired(found, index)) continue;
-    throw new UnavailableError(
+    throw lost(
       present.size === 0
-        ? `the ${name} has lost its data: put it back, or stop the service`
+        ? dataLost(name)
         : `the ${name} has lost the index ${index.name} of collection ${collection}: a process that starts makes it anew`,
-      { publicReason: 'has lost its data, or an index' },
     );
   }
 }
+
+/**
+ * Checks that a collection has a document, where it is known to have had one (`before`). A process that starts makes an
+ * empty collection with its indexes, before it finds that it does not fit the log.
+ * @returns whether it has one
+ * @throws UnavailableError
+ */
+export async function refuseIfEmptied(
+  { db }: Database,
+  { name }: MongoStore,
+  collection: string,
+  before: boolean,
+): Promise<boolean> {
+  const isFilled = (await db.collection(collection).findOne({}, { projection: { _id: 1 } })) !== null;
+  if (before && !isFilled) throw lost(dataLost(name));
+  return isFilled;
+}
+
+const dataLost = (store: string): string => `the ${store} has lost its data: put it back, or stop the service`;
+
+const lost = (message: string): UnavailableError =>
+  new UnavailableError(message, { publicReason: 'has lost its data, or an index' });
 
 async function listed(connection: Connection, collection: string): Promise<Map<string, Record<string, unknown>>> {
   return connection.read(async (database) => indexesOf(database, collection));

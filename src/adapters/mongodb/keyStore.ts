@@ -8,7 +8,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { refuseInvalid, refuseInvalidErasure, refuseInvalidId, refuseLongSecret, takenId } from '../keyStoreRules.js';
 import { addressOf, engineErrorOf, KEY_STORE } from './address.js';
 import { MAJORITY_ATTEMPTS, MAJORITY_PAUSE_MS } from './binding.js';
-import { ensureIndexes, refuseIfGone } from './collections.js';
+import { ensureIndexes, refuseIfEmptied, refuseIfGone } from './collections.js';
 import { byKey, inCommands } from './commands.js';
 import { BULK_MS, CALL_MS, type Connection, type Database, openConnection } from './connection.js';
 import { duplicatesOf } from './failures.js';
@@ -72,7 +72,12 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     await connection.close();
     throw engineErrorOf(error, KEY_STORE);
   }
-  connection.guard(async (db) => refuseIfGone(db, KEY_STORE, SUBJECTS, [BY_LOOKUP]));
+  let isFilled = false;
+  connection.guard(async (db) => {
+    await refuseIfGone(db, KEY_STORE, SUBJECTS, [BY_LOOKUP]);
+    // A removed subject leaves its document, so no store is emptied by removals.
+    isFilled = await refuseIfEmptied(db, KEY_STORE, SUBJECTS, isFilled);
+  });
 
   return {
     engine: 'mongodb',
@@ -89,6 +94,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
         const gone = await addFirst(connection, left, rowsNow);
         left = left.filter(({ id, lookup }) => !gone.has(id) && !rowsNow.has(lookup));
       }
+      isFilled ||= rowsNow.size > 0;
       return rowsNow;
     },
     async rewrap(rows) {

@@ -164,6 +164,11 @@ if (missing === undefined) {
         assert.is((error as UnavailableError).publicReason, 'has lost its data, or an index');
       }
       assert.equal(await client.db('keys').listCollections().toArray(), []);
+      // A process that starts, or a command, makes what an empty key store lacks, before it finds that it does not fit.
+      await (await openMongoKeyStore({ url: `mongodb://127.0.0.1:${portOf(empty)}/keys` })).close();
+      assert.match((await rejectionOf(keys.ping())).message, 'the key store has lost its data');
+      assert.match((await rejectionOf(keys.add([other]))).message, 'the key store has lost its data');
+      assert.is(await client.db('keys').collection('subjects').countDocuments(), 0);
       way.turn(portOf(server));
       way.cut();
       await recovered(async () => keys.ping());
@@ -193,6 +198,7 @@ if (missing === undefined) {
         const [known, other] = [newRow(), newRow()];
         await keys.add([known]);
         await keys.ping();
+        const stored = await db.collection('subjects').find().toArray();
         await drop();
         for (const call of [
           async () => keys.ping(),
@@ -206,6 +212,9 @@ if (missing === undefined) {
         }
         assert.is(await db.collection<{ _id: string }>('subjects').findOne({ _id: other.id }), null);
         await db.collection('subjects').createIndex({ l: 1 }, { name: 'l', unique: true });
+        await db.collection('subjects').deleteMany({});
+        assert.match((await rejectionOf(keys.ping())).message, /lost its data/);
+        await db.collection('subjects').insertMany(stored);
         await keys.add([other]);
       } finally {
         await keys.close();

@@ -48,6 +48,8 @@ async function fake(
   return startFakeMongo((command) => {
     if ('listIndexes' in command) return listed(index);
     if ('listCollections' in command) return found();
+    // Whether it has any subject.
+    if ('find' in command && Object.keys(command['filter']).length === 0) return found({ _id: 'one' });
     return command['find'] === 'meta' ? found({ _id: 'format', ...FORMAT_MARK }) : answer(command);
   });
 }
