@@ -2,7 +2,7 @@
 import { statfs } from 'node:fs/promises';
 import { reachedLimits } from '../api/limits/reached.js';
 import { endpointsOverview, WEBHOOK_LEASE } from '../deliveries/index.js';
-import { EngineError } from '../lib/engineError.js';
+import { EngineError, NoAnswerError } from '../lib/engineError.js';
 import { clockMs } from '../lib/clock.js';
 import { systemMs } from '../lib/world.js';
 import type { DiagnosisSources } from '../ops/diagnosis/index.js';
@@ -13,6 +13,7 @@ import { waitingGroups } from '../ops/parked/decideGroup.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { KeyStore } from '../ports/keyStore.js';
 import type { ReadStore } from '../ports/readStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import { PROCESS_LEASE } from '../processors/runner/index.js';
 import { dueGifts } from '../projections/dueGifts.js';
 import type { ReadModels } from '../projections/index.js';
@@ -137,6 +138,9 @@ async function keysFault(log: OpenLog, config: Config): Promise<string | undefin
     await refuseUnlessKeysFit(log, () => findHashKey(config));
     return undefined;
   } catch (error) {
+    // Of a key store that is away nothing is known: no key file is to be put back.
+    if (error instanceof NoAnswerError)
+      throw new UnavailableError(error.message, { cause: error, publicReason: 'the key store does not answer' });
     if (error instanceof EngineError) return error.message;
     throw error;
   }

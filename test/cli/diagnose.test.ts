@@ -57,6 +57,12 @@ test('names keys of another log', async ({ diagnosed }) => {
   assert.deepEqual(await diagnosed({ HASH_KEY: 'x'.repeat(40) }), ['keys_wrong', ...AT_REST]);
 });
 
+test('names a key store that is away, and no key to put back', async ({ diagnosed }) => {
+  const codes = await diagnosed({ KEYS_URL: 'mongodb://127.0.0.1:1/keys' });
+  assert.ok(codes.includes('key_store_unavailable'), codes.join());
+  assert.ok(codes.includes('not_known') && !codes.includes('keys_wrong'), codes.join());
+});
+
 test('names held outward work', async ({ dir, diagnosed }) => {
   assert.equal((await gift(dir, ['hold', '--reason', 'a drill'])).code, 0);
   const [stopped, ...others] = AT_REST;

@@ -17,6 +17,9 @@ const SETTLED_MS = 1_000;
 /** Milliseconds of trouble after which a follower counts as failing; a reconnection takes less. */
 const TROUBLED_MS = 2_000;
 
+/** Reason of a failure that passes by itself once the engine answers. */
+export const ENGINE_AWAY = 'an engine does not answer';
+
 export interface FollowerHealth {
   /** Name of the follower, from a small fixed set. */
   readonly part: string;
@@ -210,7 +213,7 @@ const classOf = (error: unknown): string => (error instanceof Error ? error.name
 
 /** Reason that anyone may see: it contains no path, no address, and nothing from a request. */
 function describeFailure(error: unknown): string {
-  if (error instanceof UnavailableError) return error.publicReason ?? 'an engine does not answer';
+  if (error instanceof UnavailableError) return error.publicReason ?? ENGINE_AWAY;
   if (error === ENDED) return ENDED.message;
   if (error instanceof PublicReasonError) return error.publicReason;
   return `${error instanceof Error ? error.name : 'an error of no class'}: see the log of that process`;

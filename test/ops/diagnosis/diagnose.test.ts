@@ -403,6 +403,20 @@ test('gives owners of disabled endpoints a command that the API takes, but inact
   assert.match((await disabled('inactive')) ?? '', /gift import the owner with "active": true/);
 });
 
+test('restarts no part for an engine that is away', async () => {
+  const catalogue = { ready: false, detail: 'fails since 2026-05-04T12:30:00.000Z: an engine does not answer' };
+  const codes = async (parts: Awaited<ReturnType<DiagnosisSources['parts']>>): Promise<string[]> =>
+    (await diagnose(sources({ parts: async () => parts, status: away }))).map(({ code }) => code);
+  assert.deepEqual(await codes({ catalogue, 'read store': { ready: false, detail: 'cannot be reached' } }), [
+    'read_store_unavailable',
+    'not_known',
+  ]);
+  assert.deepEqual(await codes({ catalogue, 'read store': { ready: true, detail: 'mongodb' } }), [
+    'part_not_ready',
+    'not_known',
+  ]);
+});
+
 test('starts a server again, not the service, where an engine is one', async () => {
   const [found] = await diagnose(sources({ ...down('bus', 'does not answer'), servers: new Set(['bus']) }));
   assert.equal(found?.command, 'start the server of NATS_URL; the service goes on by itself');

@@ -1,4 +1,5 @@
 /** Engines, and the parts of the service that answer whether they are ready. */
+import { ENGINE_AWAY } from '../../../runtime/supervision/followers.js';
 import type { Found, FindingCode } from '../findings.js';
 
 /** Health of a part, as `/readyz` shows it. */
@@ -27,8 +28,11 @@ export function checkParts(
   servers: ReadonlySet<string>,
   failing: ReadonlySet<string>,
 ): Found[] {
+  const isEngineAway = Object.entries(parts).some(([name, { ready }]) => !ready && name in ENGINES);
   return Object.entries(parts).flatMap(([name, { ready, detail }]): Found[] => {
     if (ready) return [];
+    // It goes on by itself once the engine is back, which is named: a restart mends nothing.
+    if (isEngineAway && detail.endsWith(ENGINE_AWAY)) return [];
     const engine = ENGINES[name];
     const what = `${name}: ${detail}`;
     if (engine !== undefined)
