@@ -27,6 +27,7 @@ import { openLimits } from './limits/limits.js';
 import type { PipelineDeps } from './pipeline/exchange.js';
 import { keyOwner } from './pipeline/idempotency.js';
 import { type Follower, positionGate } from './pipeline/positions.js';
+import { HttpError } from './pipeline/errors.js';
 import { type FailedRequests, openFailedRequests } from './requests/failedRequests.js';
 import type { ApiSettings } from './settings.js';
 
@@ -84,7 +85,9 @@ export async function openParts(options: PartsOptions, open: Resources): Promise
       reversals: models.reversals,
       byUser: models.byUser,
       catalogue,
-      pool: codePool(engines.events, models.voucherCodes),
+      pool: codePool(engines.events, models.voucherCodes, () => {
+        if (isHeld(options)) throw new HttpError('outward_work_held');
+      }),
       subjects,
       outcomes,
       chargeWaitMs: config.chargeWaitMs,
@@ -98,6 +101,8 @@ export async function openParts(options: PartsOptions, open: Resources): Promise
     failed: open.add(openFailedRequests(recordsInTime, options.logger, currentTime)),
   };
 }
+
+const isHeld = ({ outward }: Pick<PartsOptions, 'outward'>): boolean => outward.state().held !== undefined;
 
 function openPipeline(
   options: PartsOptions,
@@ -118,7 +123,7 @@ function openPipeline(
     keys: keyOwner(presence),
     positions: positionGate(engines.events, { ...models, catalogue: catalogueFollower(models, catalogue) }),
     limits,
-    outwardHeld: () => options.outward.state().held !== undefined,
+    outwardHeld: () => isHeld(options),
     onStaffRefused: options.onStaffRefused,
     onUnstored: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
   };

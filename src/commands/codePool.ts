@@ -32,12 +32,17 @@ interface DrawnCode {
 export interface CodePool {
   /**
    * The code of an earlier attempt for this gift, else a free one. `undefined`: the segment has no pool.
-   * @throws Refusal `voucher_not_available` when the pool is empty; UnavailableError
+   * @throws Refusal `voucher_not_available` when the pool is empty; what `mayTake` throws; UnavailableError
    */
   draw(segmentId: string, giftId: string, context: CommandContext): Promise<DrawnCode | undefined>;
 }
 
-export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocument>): CodePool {
+/** @param mayTake throws where no free code may be given out: another log may have given it (docs/design.md#outward-work) */
+export function codePool(
+  events: EventStore,
+  codes: ReadModel<VoucherCodeDocument>,
+  mayTake: () => void = () => undefined,
+): CodePool {
   /**
    * Two draws for one gift try the same codes in the same order, so both get the first free one. The PIN is the
    * stream's: an import may have changed it since the read model was read.
@@ -76,6 +81,7 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
           if (await isPooled(segmentId)) break;
           return undefined;
         }
+        mayTake();
         for (const candidate of candidates) {
           const taken = await take(candidate, giftId, context);
           if (taken !== undefined) return taken;

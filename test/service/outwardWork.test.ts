@@ -1,6 +1,6 @@
 /** What a log that was restored, copied or held does not do, until a person resumes it. */
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -167,6 +167,46 @@ test('a restored log charges and delivers nothing until it is resumed, then from
     /^it charges, sends and delivers nothing, since .* restored from its backup: .*gift resume/m,
   );
   await holdsThenResumes(context, fresh, before);
+});
+
+test('a restored log gives out no imported voucher code, which the old log may have given out', async (context) => {
+  const { dir, data } = context;
+  const [file, fresh] = [join(dir, 'backup'), join(dir, 'fresh')];
+  const draw = async (service: Service, id: string) =>
+    service.ask('POST', `/api/v2/gifts/${id}/voucher/claimed`, { token: await service.userToken('ann') });
+  const codeOf = ({ json }: { readonly json: Json }): unknown => json.data[0].value;
+  let service = await start(context, data, { CHARGE_WAIT_MS: '5000' });
+  const latte = await buyOne(service);
+  const pooled: string[] = [];
+  for (let count = 0; count < 4; count++) pooled.push(await buyOne(service, 'pooled'));
+  const [first = '', second = '', third = '', late = ''] = pooled;
+  const before = codeOf(await draw(service, first));
+  assert.equal((await gift(data, ['backup', file])).code, 0);
+  const given = [codeOf(await draw(service, second)), codeOf(await draw(service, third))];
+  assert.equal(new Set([before, ...given]).size, 3, 'the pool is used up');
+  await stop(context);
+  mkdirSync(fresh);
+  for (const name of ['hash.key', 'master.key', 'token.key', 'keys.db']) cpSync(join(data, name), join(fresh, name));
+  assert.equal((await gift(fresh, ['restore', file, '--reason', 'the disk is lost'])).code, 0);
+
+  service = await start(context, fresh);
+  const refused = await draw(service, late);
+  assert.deepEqual([refused.status, refused.headers.get('error-code')], [503, 'outward_work_held'], refused.text);
+  assert.equal(codeOf(await draw(service, first)), before, 'a voucher that there is, is shown');
+  assert.equal((await draw(service, latte)).status, 200, 'a code that is made is new');
+  // As docs/deployment.md says: nobody knows which codes were given out.
+  const codes = async (voucher_codes: readonly object[], ...more: string[]): Promise<void> => {
+    const imported = join(dir, 'codes.json');
+    writeFileSync(imported, JSON.stringify({ voucher_codes }));
+    const { code, err } = await gift(fresh, ['import', imported, ...more]);
+    assert.equal(code, 0, err);
+  };
+  await codes([], '--prune', '--yes', '--reason', 'may be given out since the backup');
+  assert.equal((await gift(fresh, ['resume', '--reason', 'payments are reconciled'])).err, '');
+  await eventually(async () => (await draw(service, late)).json.error === 'Voucher not available.');
+  await codes([{ segment_id: 'seg-pool', code: 'NEW-1', pin: '4444' }]);
+  await eventually(async () => (await draw(service, late)).status === 200);
+  assert.equal(codeOf(await draw(service, late)), 'NEW-1');
 });
 
 test('a data folder that was copied as files waits once it is held, though it has the read models', async (context) => {

@@ -41,6 +41,7 @@ const STATE_ERRORS = [
   'gift_already_redeemed',
   'gift_expired',
   'gift_blocked',
+  'outward_work_held',
 ] as const;
 
 const V1_BODY: Schema = {
