@@ -6,7 +6,7 @@ import { type Filter, Filters } from '../parts/filters.js';
 import { Page, Problem } from '../parts/page.js';
 import { count, ZONE } from '../parts/text.js';
 import { messageOf } from '../service/attempt.js';
-import { get, type Query } from '../service/call.js';
+import { Failed, get, type Query } from '../service/call.js';
 import type { LogPage } from '../service/pages.js';
 import { session } from '../service/session.js';
 
@@ -28,6 +28,8 @@ interface Tail {
   readonly after: string | undefined;
   readonly end: boolean;
   readonly error?: string | undefined;
+  /** Whether the filter was refused: it would be again. */
+  readonly refused?: boolean | undefined;
 }
 
 const EMPTY: Tail = { events: [], after: undefined, end: false };
@@ -54,10 +56,11 @@ export function Log() {
             await get<LogPage<EventView>>('ops/log', { query: queryOf(filter, before), signal: gone.signal }),
           );
         } catch (failure) {
-          now = { ...before, error: messageOf(failure) };
+          now = { ...before, error: messageOf(failure), refused: failure instanceof Failed && failure.status === 422 };
         }
       if (gone.signal.aborted) return;
       setTail(now);
+      if (now.refused === true) return;
       if (follows || !(now.end || now.error !== undefined))
         timer = setTimeout(() => void look(now), now.end || now.error !== undefined ? POLL_MS : 0);
     };
@@ -69,6 +72,7 @@ export function Log() {
       clearTimeout(timer);
     };
   }, [key, follows, isIn]);
+  const rest = tail.end ? ', up to the end of the log' : tail.refused === true ? '' : '; searching for more…';
   return (
     <Page title="Log" lead="What is appended, as it is appended. Personal fields are masked.">
       <Filters filters={FILTERS} choose={setFilter} />
@@ -83,7 +87,7 @@ export function Log() {
       </label>
       {tail.error === undefined ? null : <Problem>{tail.error}</Problem>}
       <p role="status">
-        {count(tail.events.length)} events{tail.end ? ', up to the end of the log' : '; searching for more…'}
+        {count(tail.events.length)} events{rest}
         {tail.events.length === MOST ? '. Earlier ones have made room.' : '.'}
       </p>
       <Events events={tail.events.toReversed()} />

@@ -35,6 +35,24 @@ testHere('begin at a time after a position was taken out again', async ({ servic
   });
 });
 
+testHere('request a filter that is refused once', async ({ service, browser }) => {
+  await onConsole(await signedIn(browser, service.url, '/log', 'aud'), async (page) => {
+    await page.getByText('up to the end of the log').waitFor();
+    const calls: string[] = [];
+    page.on('request', (request) => calls.push(request.url()));
+    await page.getByLabel('From time').fill('nonsense');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByRole('alert').waitFor();
+    assert.equal(await page.getByText('0 events.').count(), 1);
+    // Twice the pause between two looks.
+    await page.waitForTimeout(4_500);
+    assert.equal(calls.filter((url) => url.includes('nonsense')).length, 1);
+    await page.getByLabel('From time').fill('');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByText('up to the end of the log').waitFor();
+  });
+});
+
 testHere('stop following while nobody is signed in', async ({ service, browser }) => {
   const one = await signedIn(browser, service.url, '/log', 'aud');
   await onConsole(one, async (page) => {

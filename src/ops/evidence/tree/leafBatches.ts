@@ -4,6 +4,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import { type Deferred, deferred } from '../../../lib/async/deferred.js';
+import { VERSION } from '../../../lib/version.js';
 import type {
   EventStore,
   EventTexts,
@@ -85,9 +86,16 @@ export interface LeafThread {
   close(): Promise<void>;
 }
 
-/** Starts the thread. Only for programs that end soon: a later start may load another release's file. */
-export function openLeafThread(rules: LeafRules): LeafThread {
-  const thread = new Worker(new URL('./leafWorker.js', import.meta.url), { workerData: rules });
+export interface LeafThreadData {
+  readonly rules: LeafRules;
+  /** Release of the process. */
+  readonly version: string;
+}
+
+/** Starts the thread. Only for programs that end soon: a later start may find another release's file, which refuses. */
+export function openLeafThread(rules: LeafRules, version = VERSION): LeafThread {
+  const workerData: LeafThreadData = { rules, version };
+  const thread = new Worker(new URL('./leafWorker.js', import.meta.url), { workerData });
   const waiting: Deferred<Buffer>[] = [];
   let failure: Error | undefined;
   thread.on('message', (hashes: Uint8Array<ArrayBuffer>) => waiting.shift()?.resolve(Buffer.from(hashes.buffer)));

@@ -1,11 +1,14 @@
 /** Program of the thread that `leafBatches.ts` starts. */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { LeafRules } from '../format/eventLeaf.js';
+import { refuseOtherRelease } from '../../../lib/version.js';
 import { leavesOf } from '../tree/leaves.js';
-import { hashesOf, type SentTexts, textsOf } from './leafBatches.js';
+import { hashesOf, type LeafThreadData, type SentTexts, textsOf } from './leafBatches.js';
 
 const port = parentPort!;
-const leaves = leavesOf(workerData as LeafRules);
+const { rules, version } = workerData as LeafThreadData;
+// Leaves of another release might count as altered events.
+refuseOtherRelease(version);
+const leaves = leavesOf(rules);
 
 port.on('message', (sent: SentTexts) => {
   const hashes = hashesOf(textsOf(sent), leaves.hashTexts);

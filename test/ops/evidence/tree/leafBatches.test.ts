@@ -54,6 +54,12 @@ test('finds what is found without it', async ({ log, thread }) => {
   assert.deepEqual(found, await log.verify());
 });
 
+test('of another release than its process hashes nothing', async ({ log, rules }) => {
+  const thread = openLeafThread(rules, '0.0.0');
+  await assert.rejects(hashesOf(log, rules, thread, 10), /its process is of release 0\.0\.0: restart the service/);
+  await thread.close();
+});
+
 test('that ends ends the reading, and leaves no reader waiting', async ({ log, rules, thread }) => {
   await thread.close();
   await assert.rejects(hashesOf(log, rules, thread, 10), /the thread that hashes leaves ended/);
