@@ -22,7 +22,14 @@ export function Personal({ sight, change, known = '' }: PersonalProps) {
     return (
       <p role="status">
         Personal data is shown, for the reason “{sight.reason}”.{' '}
-        <button type="button" class="outline secondary small" onClick={() => change({ reason: undefined })}>
+        <button
+          type="button"
+          class="outline secondary small"
+          onClick={({ currentTarget }) => {
+            focusHeadingOf(currentTarget);
+            change({ reason: undefined });
+          }}
+        >
           Mask it
         </button>
       </p>
@@ -53,6 +60,7 @@ export function ReasonForm({ label, start = '', give }: ReasonFormProps) {
       aria-label={label}
       onSubmit={(event) => {
         event.preventDefault();
+        focusHeadingOf(event.currentTarget);
         give(typed.trim());
       }}
     >
@@ -71,4 +79,14 @@ export function ReasonForm({ label, start = '', give }: ReasonFormProps) {
       <button type="submit">{label}</button>
     </form>
   );
+}
+
+/** Gives the focus to the heading above an element that is about to make room, with the focus in it. */
+function focusHeadingOf(element: Element): void {
+  const isAbove = (heading: Element): boolean =>
+    (heading.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
+  const heading = [...document.querySelectorAll<HTMLElement>('h1, h2')].findLast(isAbove);
+  if (heading === undefined) return;
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
 }

@@ -183,6 +183,15 @@ testHere(
   },
 );
 
+testHere('leave the focus at the heading of what a reason shows', async ({ service, browser }) => {
+  await onConsole(await signedIn(browser, service.url, '/people/ann', 'sue'), async (page) => {
+    await page.getByRole('form', { name: 'Show what is stored' }).getByLabel('Reason').fill('a test');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Export for the person' }).waitFor();
+    assert.equal(await page.locator(':focus').textContent(), 'What is stored');
+  });
+});
+
 testHere('are those of the ids in their addresses', async ({ service, browser }) => {
   await onConsole(await signedIn(browser, service.url), async (page) => {
     for (const id of ['phone:AbCdEfGhIjKlMnOpQrStUv', 'ada@till:4']) {
