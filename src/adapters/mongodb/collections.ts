@@ -42,6 +42,25 @@ export async function ensureCollection(connection: Connection, layout: Layout, d
   if (!deferIndexes) await ensureIndexes(connection, layout.collection, layout.indexes);
 }
 
+/**
+ * Whether a person has dropped a collection whose checkpoint says that it is complete. Where something was written
+ * since, MongoDB has created it again, without the indexes that the collection in use had.
+ * @param serves whether the collection is in use
+ */
+export async function isLost(connection: Connection, layout: Layout, serves: boolean): Promise<boolean> {
+  const [checkpoint, fields] = await connection.read((database) =>
+    Promise.all([
+      database.collection<{ _id: string }>(CHECKPOINTS).findOne({ _id: layout.name }),
+      database.collection<FieldsMeta>(META).findOne({ _id: metaIdOf(layout) }),
+    ]),
+  );
+  if (checkpoint === null) return false;
+  const present = await listed(connection, layout.collection);
+  if (present.size === 0) return true;
+  const hadIndexes = serves && layout.fields.every(({ field }) => fields?.fields.includes(field) === true);
+  return hadIndexes && layout.indexes.length > 0 && !layout.indexes.some(({ name }) => present.has(name));
+}
+
 /** Drops a collection, its checkpoint first: the checkpoint must not outlive the documents. */
 export async function dropCollection(connection: Connection, layout: Layout): Promise<void> {
   await connection.write((database) =>

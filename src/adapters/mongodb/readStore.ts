@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { ReadStore, StoredText, CollectionSpec, Correction } from '../../ports/readStore.js';
 import { addressOf, engineErrorOf, READ_STORE } from './address.js';
 import { boundTo } from './binding.js';
-import { dropCollection, ensureCollection, versionsOf } from './collections.js';
+import { dropCollection, ensureCollection, isLost, versionsOf } from './collections.js';
 import { layoutOf, META, valuesOf, type Layout, type MongoDocument, CHECKPOINTS } from './layout.js';
 import { type Connection, openConnection } from './connection.js';
 import { markFormat, refuseOtherFormat } from './format.js';
@@ -49,8 +49,18 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
   return {
     engine: 'mongodb',
     records: createRecords(connection),
-    ensure: async (collection, { deferIndexes = false } = {}) =>
-      ensureCollection(connection, layoutOf(collection), deferIndexes),
+    async ensure(collection, { deferIndexes = false } = {}) {
+      const { name, version } = collection;
+      const layout = layoutOf(collection);
+      const serves = (await pointers.active(name)) === version;
+      if (await isLost(connection, layout, serves)) {
+        logger?.warn(`${layout.name} was dropped from the read store: it is filled anew`);
+        await pointers.deactivate(name, version);
+        await dropCollection(connection, layout);
+        checkpoints.forget(layout.name);
+      }
+      await ensureCollection(connection, layout, deferIndexes);
+    },
     async drop(collection) {
       const layout = layoutOf(collection);
       await dropCollection(connection, layout);

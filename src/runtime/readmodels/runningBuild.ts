@@ -66,9 +66,9 @@ export function enter(build: { state: BuildState; readonly checkpoint: string },
 export async function openBuild(store: ReadStore, projection: Projection): Promise<RunningBuild> {
   const collection = collectionOf(projection);
   const checkpoint = checkpointName(projection);
-  const active = await store.active(projection.name);
-  const stored = await store.checkpoint(checkpoint);
-  await store.ensure(collection, { deferIndexes: active === undefined });
+  await store.ensure(collection, { deferIndexes: (await store.active(projection.name)) === undefined });
+  // Read after that: a collection that was lost has neither any more.
+  const [active, stored] = await Promise.all([store.active(projection.name), store.checkpoint(checkpoint)]);
   if (stored === undefined) await forgetQuarantined(store.records, projection);
   return {
     projection,

@@ -137,6 +137,39 @@ if (missing === undefined) {
     }
   });
 
+  test('fills a collection anew that a person has dropped, whatever was written since', async ({ server }) => {
+    const database = newDatabase(server.url);
+    const [quiet, busy, plain] = [newCollection([['n']]), newCollection([['n']]), newCollection()];
+    const all = [quiet, busy, plain];
+    const store = await openMongoReadStore({ url: database.url });
+    try {
+      await store.boundTo('log');
+      for (const collection of all) {
+        await store.ensure(collection);
+        await store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
+        await store.activate(collection.name, collection.version);
+      }
+      await store.ensure(busy);
+      assert.is(await store.active(busy.name), busy.version, 'nothing was dropped yet');
+      const names = (await database.client.db(database.name).listCollections().toArray()).map(({ name }) => name);
+      for (const { name } of all)
+        for (const stored of names.filter((one) => one.includes(name)))
+          await database.client.db(database.name).collection(stored).drop();
+      await store.write([batch(busy, [doc('d2', 2, { n: 2 })], 2)]);
+      const started = await openMongoReadStore({ url: database.url });
+      for (const collection of all) {
+        await started.ensure(collection);
+        assert.is(await started.checkpoint(projectionOf(collection)), undefined, 'it is folded from the beginning');
+        assert.is(await started.active(collection.name), undefined, 'nobody reads it until then');
+        assert.is(await started.count(collection, {}), 0);
+      }
+      await started.close();
+    } finally {
+      await store.close();
+      await database.destroy();
+    }
+  });
+
   test('answers nothing from a key store that comes back empty, and goes on once its data is back', async ({
     server,
   }) => {
