@@ -47,12 +47,16 @@ const WITHIN: ReadonlyMap<number, readonly string[]> = new Map([
       'the log is restored from a backup',
       'the read store is lost',
       'the read store is put back to an earlier state',
+      'the key store is put back to an earlier state',
+      'the log is put back under its own id',
       'two requests with one key at once',
     ],
   ],
   [
     1_000,
     [
+      'a log is put back to before a published head',
+      'a key store of before an erasure is put back',
       'a process freezes for longer than a lease',
       'disk: a power cut loses a part of a file, or all',
       'documents: a full disk refuses a write',

@@ -31,7 +31,8 @@ const SIGNED_MS = 60_000;
 const WRITTEN_MS = 3_000;
 
 /** Waits until a head is signed over all that the log holds. @returns the number of its events */
-export async function untilSigned({ simulation, log }: Cluster): Promise<number> {
+export async function untilSigned({ simulation, log, headBeyond }: Cluster): Promise<number> {
+  if (headBeyond !== undefined) return 0;
   await simulation.run(simulation.ms() + SIGNED_MS, () => isSigned(log));
   const size = log.stored.length;
   await simulation.run(simulation.ms() + WRITTEN_MS);
@@ -40,7 +41,7 @@ export async function untilSigned({ simulation, log }: Cluster): Promise<number>
 
 /** @param size number of the log's first events that a head must cover; default: all */
 export async function checkEvidence(
-  { simulation, log, config }: Cluster,
+  { simulation, log, config, headBeyond }: Cluster,
   size = log.stored.length,
 ): Promise<Finding[]> {
   const settings = config('projector');
@@ -50,6 +51,12 @@ export async function checkEvidence(
   return perform(simulation, auditor, 'verify the evidence', async () => {
     const stored = openSimulatedEvents(log, IMMEDIATE);
     const folder = openTileFolder(trees, stored.logId);
+    if (headBeyond !== undefined) {
+      const heads = log.stored.filter(({ type }) => type === HEAD).length - headBeyond.events;
+      const isAlone = heads === 0 && (await folder.head()) === headBeyond.note;
+      simulation.marks.sometimes('a log is put back to before a published head');
+      return isAlone ? [] : [finding(`${heads} heads were signed over a log that ends before the published head`)];
+    }
     const { report, lines } = await verifyLog({ stored, folder, keys }, { trees });
     if (!report.agrees) return [finding(...lines)];
     const behind = log.stored.slice(report.agreed_size, size).find(({ type }) => type !== HEAD);

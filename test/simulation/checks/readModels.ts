@@ -4,6 +4,8 @@ import pino from 'pino';
 import type { Documents } from '../engines/documents.js';
 import { openSimulatedEvents } from '../engines/eventStore.js';
 import { openSimulatedKeys } from '../engines/keyStore.js';
+import { type SubjectRows, subjectRows } from '../engines/subjectRows.js';
+import type { SubjectRow } from '../../../src/ports/keyStore.js';
 import { openSimulatedReadStore, readStoreDisk } from '../engines/readStore.js';
 import { readable } from '../../../src/service/engines.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
@@ -18,7 +20,25 @@ import { startProcess } from '../world/simulatedProcess.js';
 const POLL_MS = 100;
 const MOST_SHOWN = 3;
 
-export async function checkReadModels({ simulation, log, keys, readStore, config }: Cluster): Promise<Finding[]> {
+export async function checkReadModels(cluster: Cluster): Promise<Finding[]> {
+  const { keys, lostRows, readStore } = cluster;
+  const folds = [await folded(cluster, keys)];
+  // What was folded before rows were lost shows what they opened, until it is built again.
+  if (lostRows.length > 0) folds.push(await folded(cluster, together(keys, lostRows)));
+  return PROJECTIONS.flatMap(({ name }) => differences(name, readStore.documents, folds));
+}
+
+/** The rows of a key store, and those that it has lost, save of persons who are erased. */
+function together(keys: SubjectRows, lost: readonly SubjectRow[]): SubjectRows {
+  const all = subjectRows();
+  all.add([...keys.rows.values()]);
+  const erased = keys.removed(lost.map(({ id }) => id));
+  for (const row of lost) if (!erased.has(row.id)) all.rows.set(row.id, row);
+  return all;
+}
+
+/** The documents of a projector that folds the whole log, with a key store that stays as it is. */
+async function folded({ simulation, log, config }: Cluster, keys: SubjectRows): Promise<Documents> {
   const fresh = readStoreDisk();
   const process = startProcess(simulation, { name: 'check' });
   const logger = pino({ level: 'silent' });
@@ -31,7 +51,7 @@ export async function checkReadModels({ simulation, log, keys, readStore, config
     );
     const store = openSimulatedReadStore(fresh, IMMEDIATE);
     const projector = await startProjector({ events, store, projections: PROJECTIONS, logger, holder: 'check' });
-    const folded = (): boolean => {
+    const isFolded = (): boolean => {
       const kept = projector.kept();
       return (
         PROJECTIONS.every(({ name }) => fresh.documents.active(name) !== undefined) &&
@@ -39,16 +59,19 @@ export async function checkReadModels({ simulation, log, keys, readStore, config
         kept.every(({ caughtUp }) => caughtUp)
       );
     };
-    while (!folded()) await sleep(POLL_MS);
+    while (!isFolded()) await sleep(POLL_MS);
     await projector.close();
   });
-  return PROJECTIONS.flatMap(({ name }) => differences(name, readStore.documents, fresh.documents));
+  return fresh.documents;
 }
 
-function differences(name: string, served: Documents, folded: Documents): Finding[] {
-  const [ours, theirs] = [documentsOf(name, served), documentsOf(name, folded)];
+/** Documents that are of none of the folds. */
+function differences(name: string, served: Documents, folds: readonly Documents[]): Finding[] {
+  const ours = documentsOf(name, served);
+  const all = folds.map((one) => documentsOf(name, one));
+  const [theirs = ours] = all;
   const ids = new Set([...ours.keys(), ...theirs.keys()]);
-  const other = [...ids].filter((id) => !isDeepStrictEqual(ours.get(id), theirs.get(id)));
+  const other = [...ids].filter((id) => !all.some((one) => isDeepStrictEqual(ours.get(id), one.get(id))));
   if (other.length === 0) return [];
   const shown = other
     .slice(0, MOST_SHOWN)

@@ -30,6 +30,8 @@ export const SECOND_SUPPORT = 'pam';
 export interface Leavers {
   /** Lets them act until the virtual time `untilMs`. */
   start(untilMs: number): void;
+  /** Lets them leave as soon as they can: in runs in which what knows of erasures is put back. */
+  hurry(): void;
   /**
    * Requests erasures again where the outcome of a request is unknown, and waits for all. To be called once nothing fails
    * any more.
@@ -46,8 +48,12 @@ export interface Leavers {
 const SUPPORT = 'sue';
 const FRIENDS = ['ann', 'bob'];
 const PAUSE = { least: 1_000, most: 10_000 };
-/** Share of acts by which somebody leaves, and of the others that block a gift. */
+/** Share of acts by which somebody leaves, and of erasures that another user of support approves. */
 const LEAVES = 0.3;
+const APPROVED = 0.5;
+/** The same of those who hurry, of whom most buy and leave within seconds. */
+const HURRIED = { pause: { least: 20, most: 400 }, leaves: 0.8, approved: 0.9 };
+/** Share of other acts that block a gift. */
 const BLOCKED = 0.3;
 /** Share of purchases whose refunds the provider refuses, and of those that are refunded. */
 const REFUND_FAILS = 0.3;
@@ -66,6 +72,7 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
   const gifts: { readonly of: Leaver; readonly gift: string }[] = [];
   const transactions: string[] = [];
   let texts = 0;
+  let pace = { pause: PAUSE, leaves: LEAVES, approved: APPROVED };
 
   /** A text about a person, which must go with them. */
   function textAbout(person: Leaver): string {
@@ -135,7 +142,7 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
       await erasure(person, SECOND_SUPPORT, '/withdraw');
       await request(person);
     }
-    if (!chance.happens(0.5)) return;
+    if (!chance.happens(pace.approved)) return;
     const answer = await erasure(person, SECOND_SUPPORT, '/approve');
     simulation.marks.sometimes(`the approval of an erasure is answered ${answer?.status ?? 'never'}`);
   }
@@ -144,14 +151,17 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
     start(untilMs) {
       client.process.start('acting', async () => {
         while (simulation.ms() < untilMs) {
-          await sleep(chance.between(PAUSE.least, PAUSE.most));
+          await sleep(chance.between(pace.pause.least, pace.pause.most));
           const staying = LEAVERS.filter((one) => !leaving.has(one));
           if (staying.length === 0) return;
-          if (chance.happens(LEAVES)) await leave(chance.pick(staying));
+          if (chance.happens(pace.leaves)) await leave(chance.pick(staying));
           else if (gifts.length > 0 && chance.happens(BLOCKED)) await block();
           else await buy(chance.pick(staying));
         }
       });
+    },
+    hurry() {
+      pace = HURRIED;
     },
     finish: async (settle) =>
       perform(

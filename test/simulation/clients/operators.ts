@@ -16,10 +16,10 @@ export interface Operators {
   start(untilMs: number): void;
   /**
    * What an operator saw that must not be.
-   * @param isBeyondLog whether a checkpoint was set to beyond the log. Until the projector looks at it and builds the
-   * read model anew, that lacks what is appended, and a verification says so.
+   * @param mayDiffer whether a checkpoint was set to beyond the log, or rows of the key store were lost. Until the
+   * read model is built anew, it lacks what is appended, or has texts that the log has lost; a verification says so.
    */
-  findings({ isBeyondLog }: { readonly isBeyondLog: boolean }): readonly Finding[];
+  findings({ mayDiffer }: { readonly mayDiffer: boolean }): readonly Finding[];
 }
 
 type Work = 'verification' | 'rebuild' | 'repair' | 'abort' | 'rollback';
@@ -81,7 +81,7 @@ export function openOperators(simulation: Simulation, members: readonly Member[]
   }
 
   return {
-    findings: ({ isBeyondLog }) => [...findings, ...(isBeyondLog ? [] : differing)],
+    findings: ({ mayDiffer }) => [...findings, ...(mayDiffer ? [] : differing)],
     start: (untilMs) => startActing(simulation, client, untilMs, act),
   };
 }

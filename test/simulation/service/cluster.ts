@@ -8,6 +8,7 @@ import type { GivenEngines } from '../../../src/service/engines.js';
 import { treeDir } from '../../../src/service/tree.js';
 import { simulatedNotifications } from '../../../src/providers/notifications/simulated.js';
 import type { Providers } from '../../../src/providers/openProviders.js';
+import type { SubjectRow } from '../../../src/ports/keyStore.js';
 import { clockMs } from '../../../src/lib/clock.js';
 import { type LeaseWatch, watchLease } from '../checks/leases.js';
 import { busRouter, openSimulatedBus } from '../engines/bus.js';
@@ -31,10 +32,14 @@ export interface Cluster {
   log: EventLog;
   readonly readStore: ReadStoreDisk;
   readonly keys: SubjectRows;
+  /** Rows that the key store has lost, since it was put back to a moment before them. */
+  lostRows: readonly SubjectRow[];
   readonly receivers: Receivers;
   readonly leases: LeaseWatch;
   /** The disk of the evidence: tiles and signed heads, of all processes. */
   readonly disk: Disk;
+  /** The published head, and the number of heads in the log, where the log was put back to before that head. */
+  headBeyond: { readonly note: string; readonly events: number } | undefined;
   /** The payment provider's own account: charges and refunds by their idempotency keys. */
   readonly ledger: RecordRows;
   /** Number of the release that processes start with: each one has other versions of some read models. */
@@ -96,6 +101,8 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     log: eventLog(chance.uuid()),
     readStore,
     keys,
+    lostRows: [],
+    headBeyond: undefined,
     receivers: openReceivers(simulation),
     leases: watchLease(readStore.records, simulation.now),
     disk,

@@ -4,7 +4,7 @@ import type { Chance } from '../world/chance.js';
 import { LATE } from '../world/link.js';
 import type { Cluster } from './cluster.js';
 import type { Member } from './member.js';
-import { backUp, restore, type RestoredLog } from './restore.js';
+import { backUp, copiedKeys, putBackLog, restore, type RestoredLog } from './restore.js';
 
 const DAY_MS = 24 * 3_600_000;
 const MOST_DAYS = 3;
@@ -16,6 +16,8 @@ const REST_MS = 2 * LATE.most;
 interface Interlude {
   readonly name: string;
   readonly probability: number;
+  /** Whether it puts back what knows of erasures. */
+  readonly forgetsErasures?: true;
   /** Ms for which no process runs. */
   rest(chance: Chance): number;
   /** Changes what the engines have stored. */
@@ -62,6 +64,7 @@ const INTERLUDES: readonly Interlude[] = [
   {
     name: 'the log is restored from a backup',
     probability: 0.1,
+    forgetsErasures: true,
     rest: () => REST_MS,
     copied(cluster, chance) {
       const backups = backUp(cluster);
@@ -76,6 +79,30 @@ const INTERLUDES: readonly Interlude[] = [
       documents.alterCheckpoint(chance.pick(documents.checkpoints()), '9'.repeat(15).padStart(16, '0'));
     },
   },
+  {
+    name: 'the key store is put back to an earlier state',
+    probability: 0.1,
+    forgetsErasures: true,
+    rest: () => REST_MS,
+    copied(cluster) {
+      const keys = copiedKeys(cluster);
+      return async () => {
+        if (!keys.fits()) return;
+        cluster.simulation.marks.sometimes('a key store of before an erasure is put back', keys.lacksErasures());
+        keys.putBack();
+      };
+    },
+  },
+  {
+    name: 'the log is put back under its own id',
+    probability: 0.05,
+    forgetsErasures: true,
+    rest: () => REST_MS,
+    copied(cluster, chance) {
+      const backups = backUp(cluster);
+      return async () => putBackLog(cluster, backups, chance);
+    },
+  },
 ];
 
 export const INTERLUDE_NAMES: readonly string[] = INTERLUDES.map(({ name }) => name);
@@ -83,6 +110,8 @@ export const INTERLUDE_NAMES: readonly string[] = INTERLUDES.map(({ name }) => n
 /** Something that happens in the middle of a run. */
 export interface DrawnInterlude {
   readonly name: string;
+  /** Whether it puts back what knows of erasures. */
+  readonly forgetsErasures: boolean;
   /** Ends all processes, lets it happen, and starts them again. */
   run(of: RunOf): Promise<void>;
   /** Waits for what is done about it later. @returns what must not have been */
@@ -114,6 +143,7 @@ export function drawnInterlude(cluster: Cluster, withinMs: number): DrawnInterlu
     });
   return {
     name: happening.name,
+    forgetsErasures: happening.forgetsErasures ?? false,
     async run({ members, witnesses }) {
       simulation.marks.sometimes(happening.name);
       const ms = happening.rest(chance);

@@ -1,6 +1,7 @@
 /** The log is lost, and restored from a backup of it (docs/deployment.md#backup-and-restore). */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TreeHeadSigned } from '../../../src/domain/treeHeads.js';
 import { idOf } from '../../../src/domain/streamName.js';
 import { currentTime } from '../../../src/lib/clock.js';
 import { randomUUID, sleep } from '../../../src/lib/world.js';
@@ -15,6 +16,10 @@ import { readable } from '../../../src/service/engines.js';
 import { type EventLog, eventLog } from '../engines/eventLog.js';
 import { openSimulatedEvents } from '../engines/eventStore.js';
 import { openSimulatedKeys } from '../engines/keyStore.js';
+import { openTileFolder } from '../../../src/ops/evidence/index.js';
+import { parseCheckpoint } from '../../../src/ops/evidence/format/checkpoint.js';
+import { parseNote } from '../../../src/ops/evidence/format/signedNote.js';
+import { treeDir } from '../../../src/service/tree.js';
 import type { Finding } from '../model/finding.js';
 import type { Chance } from '../world/chance.js';
 import { IMMEDIATE, linkTo } from '../world/link.js';
@@ -32,12 +37,20 @@ const WITHIN_MS = 300_000;
 /** Share of restores in which the key store is lost, too. */
 const KEYS_LOST = 0.5;
 
+/** A copy of the key store, of one moment. */
+export interface CopiedKeys {
+  /** Whether the processes' `MASTER_KEY` opens its rows. It does not once that has been changed, or is being changed. */
+  fits(): boolean;
+  /** Whether it is of before an erasure. */
+  lacksErasures(): boolean;
+  /** Puts it in the place of the key store of now. */
+  putBack(): void;
+}
+
 /** Copies of the log and of the key store, of one moment. */
 export interface Backups {
   readonly log: EventLog;
-  /** `MASTER_KEY` of then, under which its rows are wrapped. */
-  readonly masterKeys: string;
-  putKeysBack(): void;
+  readonly keys: CopiedKeys;
 }
 
 /** A restored log, which does no outward work until it is resumed. */
@@ -48,11 +61,21 @@ export interface RestoredLog {
   finish(): Promise<readonly Finding[]>;
 }
 
-export const backUp = ({ log, keys, masterKeys }: Cluster): Backups => ({
-  log: log.copied(),
-  masterKeys,
-  putKeysBack: keys.copied(),
-});
+export const backUp = (cluster: Cluster): Backups => ({ log: cluster.log.copied(), keys: copiedKeys(cluster) });
+
+export function copiedKeys(cluster: Cluster): CopiedKeys {
+  const { keys, log, masterKeys } = cluster;
+  const [putBack, known] = [keys.copied(), erasedIn(log).length];
+  return {
+    fits: () => cluster.masterKeys === masterKeys && !masterKeys.includes(','),
+    lacksErasures: () => erasedIn(log).length > known,
+    putBack() {
+      const rows = [...keys.rows.values()];
+      putBack();
+      cluster.lostRows = rows.filter(({ id }) => !keys.rows.has(id));
+    },
+  };
+}
 
 /**
  * Makes a log of its own id from a backup, and takes it as the cluster's, with an empty read store. The key store is the
@@ -61,9 +84,44 @@ export const backUp = ({ log, keys, masterKeys }: Cluster): Backups => ({
  * process runs.
  */
 export async function restore(cluster: Cluster, backups: Backups, chance: Chance): Promise<RestoredLog> {
+  return afterRestore(cluster, backups, { chance, restored: async () => restoredLog(cluster, backups.log) });
+}
+
+/**
+ * The same of an event store that is put back by its own means: the log keeps its id. An operator holds it, and empties
+ * the read store, as docs/deployment.md#backup-and-restore has it. Where it ends before a published head, none is signed
+ * over it any more.
+ */
+export async function putBackLog(cluster: Cluster, backups: Backups, chance: Chance): Promise<RestoredLog> {
+  return afterRestore(cluster, backups, {
+    chance,
+    async restored() {
+      const log = backups.log.copied();
+      const { head } = openTileFolder(treeDir(cluster.config('projector')), log.logId);
+      cluster.headBeyond = headBeyond(log, await head());
+      const context = { commandId: randomUUID(), correlationId: randomUUID(), by: OPERATOR, now: currentTime() };
+      await changeOutwardWork(openSimulatedEvents(log, IMMEDIATE), 'held', REASON, context);
+      return log;
+    },
+  });
+}
+
+interface RestoreOptions {
+  readonly chance: Chance;
+  /** The log that takes the place of the lost one. */
+  readonly restored: () => Promise<EventLog>;
+}
+
+async function afterRestore(
+  cluster: Cluster,
+  backups: Backups,
+  { chance, restored }: RestoreOptions,
+): Promise<RestoredLog> {
   const { simulation, readStore, log: lost } = cluster;
   const operator = startProcess(simulation, { name: 'restorer' });
-  await perform(simulation, operator, 'restore the log', async () => restoreStores(cluster, backups, chance));
+  await perform(simulation, operator, 'restore the log', async () =>
+    restoreStores(cluster, backups, { chance, restored }),
+  );
   readStore.documents.clear();
   readStore.records.clear();
   reconcile(cluster);
@@ -77,11 +135,23 @@ export async function restore(cluster: Cluster, backups: Backups, chance: Chance
   };
 }
 
-/** What `gift backup`, `gift restore`, and then `gift people erase-again` do. */
-async function restoreStores(cluster: Cluster, backups: Backups, chance: Chance): Promise<void> {
+/** The published head, where the log lacks its event. */
+function headBeyond({ stored }: EventLog, published: string | undefined): Cluster['headBeyond'] {
+  if (published === undefined) return undefined;
+  const notes = stored.flatMap(({ type, data }) =>
+    type === 'TreeHeadSigned' ? [(JSON.parse(data) as TreeHeadSigned['data']).note] : [],
+  );
+  const sizeOf = (note: string): number => parseCheckpoint(parseNote(note).body).size;
+  const last = notes.at(-1);
+  if (last !== undefined && sizeOf(last) >= sizeOf(published)) return undefined;
+  return { note: published, events: notes.length };
+}
+
+/** What `gift backup` and `gift restore` do. */
+async function restoredLog(cluster: Cluster, backedUp: EventLog): Promise<EventLog> {
   const restored = eventLog(randomUUID());
   const path = join(cluster.config('api').dataDir, 'backup');
-  const backup = await backupLog(openSimulatedEvents(backups.log, IMMEDIATE), {
+  const backup = await backupLog(openSimulatedEvents(backedUp, IMMEDIATE), {
     path,
     hashKeyCheck: null,
     now: currentTime(),
@@ -89,14 +159,19 @@ async function restoreStores(cluster: Cluster, backups: Backups, chance: Chance)
   const target = openSimulatedEvents(restored, IMMEDIATE);
   await restoreLog(target, { path, backup, by: OPERATOR, reason: REASON, now: currentTime() });
   rmSync(path);
+  return restored;
+}
+
+/** Puts the log in its place, in some restores the key store, too, and does what `gift people erase-again` does. */
+async function restoreStores(cluster: Cluster, backups: Backups, { chance, restored }: RestoreOptions): Promise<void> {
+  const log = await restored();
   const listed = [];
-  // Since `MASTER_KEY` was changed, a backup of the key store from before is of no use.
-  if (chance.happens(KEYS_LOST) && backups.masterKeys === cluster.masterKeys) {
+  if (chance.happens(KEYS_LOST) && backups.keys.fits()) {
     cluster.simulation.marks.sometimes('the key store is restored with the log');
     for await (const one of erasuresOf(cluster).stored()) listed.push(one);
-    backups.putKeysBack();
+    backups.keys.putBack();
   }
-  cluster.log = restored;
+  cluster.log = log;
   await erasuresOf(cluster).repeat({ now: currentTime(), listed });
 }
 
