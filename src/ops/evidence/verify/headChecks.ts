@@ -21,6 +21,7 @@ export interface HeadsSoFar {
 
 /** Why a head is reported that no known key signed, and that says nothing about the log. */
 export const UNCOVERED = 'no known key has signed it, nor a head that covers it';
+const BEHIND_LARGER = 'it stands behind a larger one';
 const CUT_OFF_BEHIND =
   'its own event is not in the log, where it was before the head was shown: the log was cut off there';
 
@@ -36,6 +37,7 @@ export class HeadChecks {
   largest = 0;
   /** First valid head that the tree did not agree with. */
   firstWrong: HeadToCheck | undefined;
+  #firstNote: { readonly from: string; readonly size: number; why: string } | undefined;
   /** Size of the tree at which `check` must be called; infinite where no head is left. */
   nextSize = 0;
   readonly #inLog: AsyncIterator<HeadToCheck, void>;
@@ -115,6 +117,9 @@ export class HeadChecks {
       }
       await this.#drop(head);
     }
+    const { firstWrong: wrong } = this;
+    if (this.#firstNote !== undefined && wrong?.verified === true && wrong.size <= this.agreed)
+      this.#firstNote.why += `, and of these there is a head, too: a holder of the log's key has signed it twice`;
     const shown = this.#ownOutside;
     // A head is in the log before it is shown, so the events from that one on were removed.
     if (shown !== undefined && shown.size > this.#ownInLog)
@@ -125,7 +130,7 @@ export class HeadChecks {
   #judge(head: HeadToCheck, tree: TreeBuilder): void {
     this.heads += 1;
     if (head.fault !== undefined) this.#note(head, head.fault);
-    else if (head.size < tree.size) this.#note(head, 'it stands behind a larger one');
+    else if (head.size < tree.size) this.#note({ ...head, fault: BEHIND_LARGER }, BEHIND_LARGER);
     else if (!tree.root().equals(head.root))
       this.#note(head, `it is of other events than the log's first ${head.size}`);
     else {
@@ -148,10 +153,11 @@ export class HeadChecks {
 
   #note(head: HeadToCheck, why: string): void {
     const unsigned = head.verified === false ? 'no known key has signed it, and ' : '';
-    this.wrong.add({ from: head.from, size: head.size, why: `${unsigned}${why}` });
-    // A malformed head, or one that no known key signed, is no evidence about the log.
+    const note = { from: head.from, size: head.size, why: `${unsigned}${why}` };
+    this.wrong.add(note);
+    // A head that is malformed or in another place, or that no known key signed, is no evidence about the log's events.
     if (head.fault !== undefined || head.verified === false) return;
-    this.firstWrong ??= head;
+    if (this.firstWrong === undefined) [this.firstWrong, this.#firstNote] = [head, note];
     this.largest = Math.max(this.largest, head.size);
   }
 

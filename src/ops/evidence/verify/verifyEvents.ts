@@ -217,13 +217,11 @@ async function tilesAreRight(
   { number }: Differing,
   heads: HeadChecks,
 ): Promise<boolean> {
-  if (number <= heads.agreed) return false;
-  const wrong = heads.firstWrong;
-  return (
-    wrong === undefined ||
-    wrong.size < number ||
-    (await rootOfTiles(folder.read, wrong.size))?.equals(wrong.root) === true
-  );
+  const { firstWrong: wrong, agreed } = heads;
+  // A log that was signed twice has heads of other events: these tiles are evidence, too.
+  if (wrong !== undefined && wrong.size >= number)
+    return (await rootOfTiles(folder.read, wrong.size))?.equals(wrong.root) === true;
+  return number > agreed;
 }
 
 /**
@@ -260,7 +258,9 @@ function firstDifference(
   }
   if (wrong === undefined) return null;
   if (wrong.size > events) return cutOff(largest, last);
-  return { change: 'unknown', count: wrong.size - agreed, number: agreed + 1, event: null, before: null, signed: true };
+  // A log that has lost a head may have been written and signed anew, so its own heads say nothing of that one's events.
+  const same = wrong.position === undefined ? 0 : agreed;
+  return { change: 'unknown', count: wrong.size - same, number: same + 1, event: null, before: null, signed: true };
 }
 
 /** @param largest the size of the largest head @param last the last event that is left */

@@ -331,8 +331,51 @@ test('finds a log that was rewritten and signed again with the true key, by a he
   rmSync(log.folder.path, { recursive: true });
   await log.keepUntilSigned();
   assert.equal((await log.verify()).agrees, true, 'nothing in the log itself can tell');
-  const { agrees, wrong_heads } = await log.verify({ kept: [{ from: 'my safe', note }] });
+  const { agrees, wrong_heads, difference } = await log.verify({ kept: [{ from: 'my safe', note }] });
   assert.deepEqual([agrees, wrong_heads.found, wrong_heads.first[0]?.from], [false, 1, 'my safe']);
+  const { size } = wrong_heads.first[0]!;
+  assert.deepEqual([difference?.change, difference?.number, difference?.count], ['unknown', 1, size]);
+  await log.fill(50);
+  await log.keepUntilSigned();
+  const later = await log.verify({ kept: [{ from: 'my safe', note }] });
+  assert.deepEqual(
+    [later.difference?.number, later.difference?.count],
+    [1, size],
+    'the new heads are no evidence of it',
+  );
+  assert.match(later.wrong_heads.first[0]!.why, /a holder of the log's key has signed it twice$/);
+});
+
+test('takes the true tiles for evidence, where the log was rewritten and signed again with the true key', async ({
+  log,
+}) => {
+  const heads = mkdtempSync(join(tmpdir(), 'true-tiles-'));
+  cpSync(log.folder.path, heads, { recursive: true });
+  await log.tamper((database) => {
+    column('data', DATA, 9)(database);
+    database.exec(`DELETE FROM events WHERE type = 'TreeHeadSigned'`);
+    shift(303, -1)(database);
+  });
+  rmSync(log.folder.path, { recursive: true });
+  await log.keepUntilSigned();
+  await log.fill(50);
+  await log.keepUntilSigned();
+  rmSync(log.folder.path, { recursive: true });
+  cpSync(heads, log.folder.path, { recursive: true });
+  rmSync(heads, { recursive: true });
+  const { agrees, difference, spoilt_tiles } = await log.verify();
+  assert.deepEqual([agrees, difference?.change, difference?.number, spoilt_tiles], [false, 'altered', 9, false]);
+});
+
+test('accuses no event where a true head was put into the log once more', async ({ log }) => {
+  await log.tamper(
+    sql(
+      `INSERT INTO events SELECT (SELECT max(position) + 1 FROM events), stream, (SELECT max(revision) + 1 FROM events other WHERE other.stream = events.stream), type, '11111111-1111-4111-8111-111111111111', at, data, metadata FROM events WHERE type = 'TreeHeadSigned' ORDER BY position LIMIT 1`,
+    ),
+  );
+  const { agrees, difference, wrong_heads } = await log.verify();
+  assert.deepEqual([agrees, difference, wrong_heads.found], [false, null, 1]);
+  assert.equal(wrong_heads.first[0]?.why, 'it stands behind a larger one');
 });
 
 test('says that the event which the tree was started with is missing, where it was removed', async ({ log }) => {
