@@ -42,7 +42,7 @@ export async function readInput(terminal: Terminal, file: string): Promise<Buffe
   return found.size > MAX_INPUT_BYTES ? undefined : readFile(file);
 }
 
-/** The text of an `inputFile`. @throws CommandFailure */
+/** The text of an `inputFile`, without a byte order mark: editors and PowerShell write one. @throws CommandFailure */
 export async function readInputText(terminal: Terminal, file: string): Promise<string> {
   const bytes = await readInput(terminal, file).catch((error: NodeJS.ErrnoException) => {
     throw error instanceof CommandFailure
@@ -50,7 +50,7 @@ export async function readInputText(terminal: Terminal, file: string): Promise<s
       : new CommandFailure(`${nameOf(file)} can't be read (${error.code ?? error.message})`);
   });
   if (bytes === undefined) throw new CommandFailure(`${nameOf(file)} has more than ${MAX_INPUT_BYTES} bytes`);
-  return bytes.toString('utf8');
+  return new TextDecoder().decode(bytes);
 }
 
 export const MAX_INPUT_BYTES = constants.MAX_STRING_LENGTH;

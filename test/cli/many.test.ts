@@ -106,6 +106,7 @@ test('gives each gift of a file to its own receiver, also from a list of JSON', 
   assert.deepEqual(await typesOf(one), ['GiftReassigned']);
   const json = `{"gift_id":"${one}","user_id":"cat"}\n{"action":"done"}\n`;
   assert.equal((await reassign(json)).out, '1 done, 0 had nothing left to do, 0 refused\n');
+  assert.equal((await reassign(`\uFEFF${json}`)).out, '0 done, 1 had nothing left to do, 0 refused\n');
   for (const [text, message] of [
     [`gift_id,user_id\n${one},\n`, `${one} wants one receiver: a user_id or a phone_number`],
     [`gift_id,user_id\n${one},bob\n${one},cat\n`, `${one} is named twice, with two receivers: give one`],
