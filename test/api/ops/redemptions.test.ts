@@ -246,4 +246,16 @@ test('only auditors, and only what makes sense', async () => {
   refused(await ask('/ops/redemptions?limit=0'), 422, 'limit must be at least 1');
 });
 
+test('sums by the merchant of the location are the totals, also of a gift that was not valid there', async () => {
+  const [elsewhere = ''] = await buy(service, 'latte', [{}]);
+  assert.equal((await redeem(service, elsewhere, 'ann', 'screen-soho')).status, 201);
+  const rows = (await ask('/ops/redemptions?merchant_id=cinema')).json.data as Json[];
+  assert.deepEqual(
+    rows.map(({ gift_id, redemption }) => [gift_id, redemption.location_merchant_id, redemption.merchant_id]),
+    [[elsewhere, 'cinema', null]],
+  );
+  const { redeemed, redeemed_value } = (await ask('/ops/totals?merchant=cinema')).json.sums as Json;
+  assert.deepEqual([redeemed, redeemed_value], [1, 350]);
+});
+
 test.run();
