@@ -30,7 +30,13 @@ const LONGEST = [
   'processors/authentication',
 ];
 
+/** Files that wait most of their time: for servers, for other processes, for what is silent. */
+const WAITING =
+  /^(adapters\/(eventstoredb|mongodb|nats)\/|faults\/(files|outages|writeLock)\.|docs\/runbook|service\/(engines\.|processes\/))/;
+
 const placeOf = (file) => LONGEST.indexOf(file.replace(/\.test\.js$/, ''));
+
+export const waits = (file) => WAITING.test(file);
 
 export const isLong = (file) => placeOf(file) !== -1;
 

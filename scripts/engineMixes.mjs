@@ -13,8 +13,7 @@ const OWN_ENGINES =
  * Several roles together, over HTTP: each sees the others' writes, does what they ask for, and rebuilds what they
  * serve.
  */
-const SEVERAL_ROLES =
-  /^api\/(health|rebuilding|stripe|sandbox\/magic|gifts\/redemptions|ops\/(parked|projections|refunds))\./;
+const SEVERAL_ROLES = /^api\/(health|rebuilding|stripe|gifts\/redemptions|ops\/(parked|projections|refunds))\./;
 
 /**
  * HTTP tests of what engines of different kinds do together: reads that wait for the log, keys of repeated requests,
@@ -25,7 +24,7 @@ const ON_PAIRS =
 
 /** What a test of these shows is decided above the ports, whose own suites hold the rest. */
 const ABOVE_PORTS =
-  /^(console\/|api\/(bodies|callers|crashPoints|errorField|fuzz|hostile|limits|nulls|openapi|privacy|sandbox\/clock|tillProtocol|pipeline\/(compression|errors)|webhooks\/|webhookEndpoints\/webhookEndpoints|gifts\/launchPage|ops\/(frame|gifts|manyActions|redemptions|staffClients|supportActions)\.)|cli\/(audit|developers|gifts|history|many|owner|parked)|deploy\/|service\/erasedMemory)/;
+  /^(console\/|api\/(account|bodies|callers|console|crashPoints|errorField|fuzz|hostile|limits|listener|metrics|nulls|openapi|privacy|requests|sandbox\/|tillProtocol|pipeline\/(compression|errors)|webhooks\/|webhookEndpoints\/webhookEndpoints|gifts\/(launchPage|merchantRedemptions|outOfService|redemptionKeys|sending|staff|vouchers)\.|ops\/(erasures|frame|gifts|log|manyActions|people|reconciliation|redemptions|staffClients|supportActions)\.)|cli\/(audit|developers|gifts|history|log|many|owner|parked)|deploy\/|service\/erasedMemory)/;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };
