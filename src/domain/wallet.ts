@@ -76,9 +76,14 @@ export const walletAggregate: Aggregate<Wallet, WalletEvent> = {
   },
 };
 
-/** `undefined`: the debit is not decided yet. */
+/**
+ * `undefined`: the debit is not decided yet. One that a discard of the charge has given back counts as refused: the
+ * discard may have been killed before it declined the charge, and a late try must not take it for paid.
+ */
 export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refused' | undefined {
+  const discarded = causeOfDiscard(transactionId);
   for (let one = state.decided; one !== undefined; one = one.earlier) {
+    if (one.kind === 'credited' && one.id === discarded) return 'refused';
     if ((one.kind === 'debited' || one.kind === 'refused') && one.id === transactionId) return one.kind;
   }
   return undefined;

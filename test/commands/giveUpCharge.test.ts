@@ -4,10 +4,12 @@ import { suite } from 'uvu';
 import type { CommandContext } from '../../src/commands/transact.js';
 import type { ParkedDeps } from '../../src/commands/findParked.js';
 import { giveUpCharge, discardParked } from '../../src/commands/parkedWork.js';
-import type { DomainEvent } from '../../src/domain/decider.js';
+import { type DomainEvent, fold, type Happened } from '../../src/domain/decider.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { parkedId } from '../../src/domain/parked.js';
-import { walletStream } from '../../src/domain/wallet.js';
+import { walletAggregate, type WalletEvent, walletStream } from '../../src/domain/wallet.js';
+import { walletPayments } from '../../src/processors/purchase/walletPayments.js';
+import { openWriter } from '../../src/processors/runner/writing.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 import { giftIssued, giftsPurchased, SEED } from '../support/fixtures/giftEvents.js';
 
@@ -56,6 +58,24 @@ test('credits a wallet that had paid, once', async () => {
   assert.deepEqual(events.log.at(-2)?.data, { ...AMOUNT, cause: 'discarded-t1' });
   assert.deepEqual(await discard(events, 'k'), expected, 'the same command again');
   assert.deepEqual(await discard(events), expected, 'another one');
+});
+
+test('charges nothing for a credited debit where the discard was killed before it declined the charge', async () => {
+  const topUp = { type: 'WalletToppedUp', data: { top_up_id: 'u', amount: 900 } };
+  const events = parked([started('wallet')], [topUp, debited]);
+  const append: MemoryEvents['append'] = async (stream, ...rest) => {
+    if (stream === STREAM) throw new Error('killed');
+    return events.append(stream, ...rest);
+  };
+  await assert.rejects(giveUpCharge({ ...events, append }, 't1', context()), /killed/);
+  // A process manager to whom the feed has not shown the parking yet.
+  const { pay } = walletPayments(events, openWriter(events, Date.now));
+  const cause = { id: 'e', at: '', revision: 0, correlationId: 'r' };
+  assert.equal(await pay('pm', 't1', 250, { commandId: 'charge-t1', cause }), 'refused');
+  const wallet = (await events.read(walletStream('pm'))) as unknown as Happened<WalletEvent>[];
+  assert.equal(fold(walletAggregate, wallet).balance, 900);
+  await giveUpCharge(events, 't1', context());
+  assert.equal(events.log.at(-1)?.type, 'PaymentDeclined');
 });
 
 test('keeps a wallet that has not paid from paying later', async () => {
