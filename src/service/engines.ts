@@ -129,27 +129,42 @@ async function refuseForeignTo(
   });
   if (foreign === undefined) return store;
   await store.close();
+  const { problem, instead } = foreign;
   if (url === undefined)
     throw new EngineError(
       'DATA_DIR',
-      `${join(dir, READ_STORE_FILE)} ${foreign}: delete it while the service is stopped (it is built anew), or name the folder that belongs to this event store`,
+      `${join(dir, READ_STORE_FILE)} ${problem}: delete it while the service is stopped (it is built anew), or name the folder that belongs to this event store${instead}`,
     );
   throw new EngineError(
     'MONGODB_URL',
-    `the database ${foreign}: name an empty one (it is filled anew), or the one that belongs to this event store`,
+    `the database ${problem}: name an empty one (it is filled anew), or the one that belongs to this event store${instead}`,
   );
 }
 
-/** Why the store does not fit the log, as text after its name; `undefined`: it fits. @throws UnavailableError */
-async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'read'>): Promise<string | undefined> {
+interface Foreign {
+  /** Text that follows the store's name. */
+  readonly problem: string;
+  /** Text that follows the remedies. */
+  readonly instead: string;
+}
+
+/** Why the store does not fit the log; `undefined`: it fits. @throws UnavailableError */
+async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'read'>): Promise<Foreign | undefined> {
   const filledFrom = await store.boundTo(events.logId);
   if (filledFrom !== events.logId)
-    return `was filled from the log ${filledFrom}, and the event store holds the log ${events.logId}`;
+    return {
+      problem: `was filled from the log ${filledFrom}, and the event store holds the log ${events.logId}`,
+      // A log is made where there is none, so an event store without its data is told by its read models only.
+      instead: '; where that has lost its data, its log is a new one: put its data back instead',
+    };
   const lost = await lostAnchor(store.records, events);
   // The message omits the stream's name, which would identify a user.
   return lost === undefined
     ? undefined
-    : `has seen the event ${lost.id} of the log ${events.logId}, which does not hold it: the log was put back to an earlier time`;
+    : {
+        problem: `has seen the event ${lost.id} of the log ${events.logId}, which does not hold it: the log was put back to an earlier time`,
+        instead: '',
+      };
 }
 
 /** Engines, and what else is opened with them. */

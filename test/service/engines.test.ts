@@ -192,7 +192,7 @@ test("DATA_DIR: refuses another installation's read store in every role and comm
   await store.boundTo('another-log');
   await store.close();
   const message = new RegExp(
-    `^DATA_DIR: ${join(dir, 'read.db')} was filled from the log another-log, and the event store holds the log ${logId}: delete it while the service is stopped`,
+    `^DATA_DIR: ${join(dir, 'read.db')} was filled from the log another-log, and the event store holds the log ${logId}: delete it while the service is stopped .+ its log is a new one: put its data back instead`,
   );
   for (const ROLES of ['api', 'projector', 'processor', 'worker']) await refused({ DATA_DIR: dir, ROLES }, message);
   const { code, err } = await gift(dir, ['projections', 'status']);
@@ -262,7 +262,7 @@ if (noMongo === undefined || (process.env['TEST_MONGODB_URL'] ?? '') !== '') {
     await store.close();
     await refused(
       { DATA_DIR: dir, MONGODB_URL: database.url, ROLES: 'api' },
-      /^MONGODB_URL: the database was filled from the log another-log, and the event store holds the log [\w-]+: name an empty one/,
+      /^MONGODB_URL: the database was filled from the log another-log, and the event store holds the log [\w-]+: name an empty one .+; where that has lost its data, its log is a new one: put its data back instead/,
     );
     await database.destroy();
     await server.stop();
