@@ -5,11 +5,11 @@
  */
 import type { CommandContext } from '../../../commands/transact.js';
 import { type Person, personStream } from '../../../domain/erasure.js';
-import type { Position } from '../../../ports/eventStore.js';
+import type { Position, RecordedEvent } from '../../../ports/eventStore.js';
 import type { ErasureDeps } from './derivedData.js';
 import { endPerson } from './endPerson.js';
 import { type Erasure, erasedIn, erasureOf, isRequest, newErasureId, storeErasure } from './erasureRecord.js';
-import { refuseUnlessErasable, startRequested } from './requestErasure.js';
+import { asInLog, refuseUnlessErasable, startRequested } from './requestErasure.js';
 
 export interface ErasureOutcome {
   readonly erasure: Erasure;
@@ -34,7 +34,7 @@ export async function erasePerson(
   const { events, keys } = deps;
   const history = await events.read(personStream(person));
   const before = erasedIn(history);
-  const earlier = await erasureOf(keys, person);
+  const earlier = withStart(await erasureOf(keys, person), history);
   if (before !== undefined && earlier?.done_at !== undefined)
     return { erasure: earlier, already: true, position: before, unreadable: [] };
   const request = earlier !== undefined && isRequest(earlier) ? earlier : undefined;
@@ -53,6 +53,13 @@ export async function erasePerson(
   const finished: Erasure = { ...erasure, done_at: context.now };
   await storeErasure(keys, finished);
   return { erasure: finished, already: false, position, unreadable };
+}
+
+/** The erasure as stored, but started where the log has its start, which a late write to the key store has hidden. */
+function withStart(stored: Erasure | undefined, history: readonly RecordedEvent[]): Erasure | undefined {
+  if (stored === undefined || !isRequest(stored)) return stored;
+  const inLog = asInLog(stored, history);
+  return inLog.started_at === undefined ? stored : inLog;
 }
 
 function newErasure(person: Person, { by, requestId, now }: CommandContext, reason: string): Erasure {

@@ -84,7 +84,7 @@ async function storeRequest({ events, keys }: Deps, requested: Erasure): Promise
 }
 
 /** The request with its end or its start; the same object: it has neither. */
-function asInLog(requested: Erasure, history: readonly RecordedEvent[]): Erasure {
+export function asInLog(requested: Erasure, history: readonly RecordedEvent[]): Erasure {
   for (const { type, data, at } of history.toReversed()) {
     const { erasure_id } = data as Partial<ErasureWithdrawn['data']>;
     if (erasure_id !== requested.id) continue;
@@ -220,11 +220,7 @@ export async function isDue(
     await storeErasure(keys, inLog);
     return false;
   }
-  if (inLog.started_at !== undefined && isLeft(inLog.started_at, now)) {
-    // As a request it would be refused for what it has removed already.
-    await storeErasure(keys, inLog);
-    return true;
-  }
+  if (inLog.started_at !== undefined && isLeft(inLog.started_at, now)) return true;
   if (due_at > now) return false;
   if (erasedIn(history) !== undefined) return true;
   // A log that was restored to before the user has nothing to erase.

@@ -178,15 +178,27 @@ test('are soon as the log has them, where a write of the request takes effect la
   assert.is((await erasures(made)).find(({ id }) => id === second.id)?.done_at, at(5), 'erased');
 });
 
-test('are finished where a late write hid their start, though the number is removed already', async () => {
-  const made = await town();
+/** Sue's request for a number. Its process was killed before `PersonErased`, and a late write hid its start. */
+async function hiddenStart(made: Town): Promise<Erasure> {
   const phoneId = [...made.keys.rows.keys()][1] ?? '';
   const requested = await requestErasure(made.deps, { kind: 'number', phoneId }, by('sue'), WANTED);
-  // Its process was killed before `PersonErased`.
   await startRequested(made.deps, requested, by('aly', 1));
   await made.keys.remove([phoneId]);
   await storeErasure(made.keys, requested);
+  return requested;
+}
+
+test('are finished where a late write hid their start, though the number is removed already', async () => {
+  const made = await town();
+  await hiddenStart(made);
   await look(made, 2);
+  assert.is((await erasures(made))[0]?.done_at, at(2));
+});
+
+test('are approved where a late write hid their start, though the number is removed already', async () => {
+  const made = await town();
+  const { id, person } = await hiddenStart(made);
+  assert.is((await erasuresOf(made.deps).approve(person, by('aly', 2), 'asked for it')).view.id, id);
   assert.is((await erasures(made))[0]?.done_at, at(2));
 });
 
