@@ -35,7 +35,10 @@ export interface RealProviderDeps {
   readonly circuitBreaker?: CircuitBreakerOptions;
 }
 
-/** `half_open`: one request is let through as a test. */
+/**
+ * `half_open`: one request is let through as a test. An open breaker that no work has asked for a minute shows as
+ * `closed`: it lets the next request through, and other processes may have done what waited.
+ */
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
 /**
@@ -60,6 +63,8 @@ interface CircuitBreaker {
 const FAILURES = 10;
 const OPEN_MS = 1_000;
 const OPEN_AT_MOST_MS = 30_000;
+/** Milliseconds without a call after which nothing waits for the provider: what waits calls again within 15 s. */
+const IDLE_MS = 60_000;
 
 export function openCircuitBreaker(
   provider: string,
@@ -72,7 +77,8 @@ export function openCircuitBreaker(
   let openedAt = { clock: 0, steady: 0 };
   let pausedUntil = 0;
   let pauseMs = 0;
-  watch?.opened(provider, () => STATES[breaker.state]);
+  let lastCallAt = ticks();
+  watch?.opened(provider, () => (ticks() - lastCallAt > IDLE_MS ? 'closed' : STATES[breaker.state]));
 
   function newBreaker(): CircuitBreakerPolicy {
     const made = circuitBreaker(
@@ -125,6 +131,7 @@ export function openCircuitBreaker(
   return {
     async run(call) {
       const start = ticks();
+      lastCallAt = start;
       const note = (outcome: CallOutcome): void => watch?.called(provider, outcome, ticks() - start);
       try {
         const answer = await inSpan(

@@ -1,6 +1,7 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { enterWorld, REAL_WORLD } from '../../src/lib/world.js';
 import { countProviderCalls } from '../../src/metrics/providers.js';
 import { openCircuitBreaker } from '../../src/providers/circuitBreaker.js';
 import { RetryLaterError } from '../../src/messages/workerFailure.js';
@@ -61,6 +62,37 @@ test('counts calls by outcome, and opens, half-opens and closes the breaker', ()
       assert.is(found.get(`gift_provider_calls_total{provider="stripe",outcome="${outcome}"}`), count, outcome);
     }
     assert.is(found.get('gift_provider_call_duration_seconds_count{provider="stripe"}'), 6);
+  }));
+
+test('shows no breaker as open that nobody has called for a minute, since others may have done what waited', () =>
+  withClockAhead(async (putForward) => {
+    let ahead = 0;
+    const former = enterWorld({ ...REAL_WORLD, ticks: () => REAL_WORLD.ticks() + ahead });
+    const advance = (ms: number): void => {
+      putForward(ms);
+      ahead += ms;
+    };
+    const { show, values } = exposed();
+    const watch = countProviderCalls(show);
+    const { run } = openCircuitBreaker('fcm', SILENT, Date.now, { failures: 1, openMs: OPEN_MS, watch });
+    const isOpen = async (): Promise<boolean> =>
+      (await values()).get('gift_provider_breaker_state{provider="fcm",state="open"}') === 1;
+    try {
+      await failureOf(run(async () => Promise.reject(new ProviderError('down', { outcomeUnknown: false }))));
+      assert.is(await isOpen(), true);
+      for (let n = 0; n < 3; n++) {
+        advance(30_000);
+        assert.instance(await failureOf(run(async () => 1)), RetryLaterError, 'work waits for it');
+      }
+      assert.is(await isOpen(), true);
+      advance(61_000);
+      assert.is(await isOpen(), false);
+      assert.is((await values()).get('gift_provider_breaker_state{provider="fcm",state="closed"}'), 1);
+      await failureOf(run(async () => 1));
+      assert.is(await isOpen(), true, 'work waits for it again');
+    } finally {
+      enterWorld(former);
+    }
   }));
 
 test('opens after failures in a row only: an answer that refuses ends a row, also the one that closes it', () =>
