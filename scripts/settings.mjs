@@ -47,7 +47,7 @@ function comment(text) {
 
 /** The whole of .env.example. */
 export function envExample(settings) {
-  const intro = `Settings for \`docker compose\`: copy to .env. Nothing has to be set to try it; every setting of docs/settings.md may stand here, but for those that the compose files give their processes themselves: ${COMPOSED.join(', ')}. These are passed over here. \`npm run settings\` writes this file.`;
+  const intro = `Settings for \`docker compose\`: copy to .env. Nothing has to be set to try it; every setting of docs/settings.md may stand here, but for those that the compose files give their processes themselves: ${COMPOSED.join(', ')}. These are passed over here. A value with a dollar sign, a hash, a quote or a backslash stands in single quotes. \`npm run settings\` writes this file.`;
   const keys =
     'Keys that were made are kept in the volume `keys`: keep copies of HASH_KEY and MASTER_KEY (`docker compose run --rm api printenv HASH_KEY MASTER_KEY` shows those in use).';
   const own = settings.filter(({ name }) => !COMPOSED.includes(name));
