@@ -102,7 +102,9 @@ test('calls gift with the settings of the unit, and before them those of its fil
 
 test('calls gift for the folder or engine that its caller names, never for the service instead', () => {
   for (const file of [undefined, 'DATA_DIR=/srv/gift\n'])
-    assert.is(calledBy({ DATA_DIR: './copy', METRICS: 'x' }, file, ['hold']).dataDir, './copy');
+    assert.is(calledBy({ DATA_DIR: './copy' }, file, ['hold']).dataDir, './copy');
+  // The service of a drill, beside the one that systemd starts.
+  assert.is(calledBy({ DATA_DIR: './drill', METRICS_PORT: '9191' }, undefined, ['diagnose']).metricsPort, '9191');
   const env = { TARGET: 'esdb://ada:secret@db:2113' };
   assert.is(calledBy(env, '').target, null);
   for (const words of [['--to', 'env:TARGET'], ['--to=env:TARGET']])
