@@ -2,6 +2,7 @@
 import { Registry } from 'prom-client';
 import type { DeliveryStatus } from '../deliveries/index.js';
 import type { Engines } from '../ports/engines.js';
+import type { KeyStore } from '../ports/keyStore.js';
 import type { ProcessStatus } from '../processors/runner/index.js';
 import type { Projection } from '../runtime/readmodels/index.js';
 import type { ProviderCallWatch } from '../providers/circuitBreaker.js';
@@ -31,6 +32,7 @@ export interface Metrics {
    */
   watch(
     engines: Engines,
+    keyStore: Pick<KeyStore, 'engine' | 'ping'>,
     projections: readonly Projection[],
     processes: () => ProcessStatus | undefined,
     webhooks: () => DeliveryStatus | undefined,
@@ -76,11 +78,11 @@ export function openMetrics(options: MetricsOptions): Metrics {
       events: measuredEventStore(engines.events, show),
       bus: measuredBus(engines.bus, show),
     }),
-    watch(engines, projections, processes, webhooks, followers) {
+    watch(engines, keyStore, projections, processes, webhooks, followers) {
       showFollowers(show, followers);
       showProcesses(show, processes);
       showWebhooks(show, webhooks);
-      showState(show, { engines, projections, processes });
+      showState(show, { engines, keyStore, projections, processes });
     },
     text: async () => registry.metrics(),
     values: async () => registry.getMetricsAsJSON(),

@@ -5,6 +5,7 @@
 import { within } from '../lib/async/within.js';
 import { ticks } from '../lib/world.js';
 import type { Engines } from '../ports/engines.js';
+import type { KeyStore } from '../ports/keyStore.js';
 import { FEED_TYPES } from '../processors/managers.js';
 import type { ProcessStatus } from '../processors/runner/index.js';
 import { buildOf, listQuarantined, type Projection } from '../runtime/readmodels/index.js';
@@ -19,6 +20,7 @@ const DEADLINE_MS = 1_500;
 
 interface StateOptions {
   readonly engines: Engines;
+  readonly keyStore: Pick<KeyStore, 'engine' | 'ping'>;
   readonly projections: readonly Projection[];
   readonly processes: () => ProcessStatus | undefined;
 }
@@ -58,7 +60,7 @@ const TEXTS = {
   },
 } as const satisfies Record<string, MetricText>;
 
-export function showState(show: Exposition, { engines, projections, processes }: StateOptions): void {
+export function showState(show: Exposition, { engines, keyStore, projections, processes }: StateOptions): void {
   const { events, store, bus } = engines;
   const parked = parkedWork(events);
 
@@ -109,6 +111,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
       ['event store', events],
       ['read store', store],
       ['bus', bus],
+      ['key store', keyStore],
     ] as const;
     const [up, states, waiting, lag] = await Promise.all([
       Promise.all(parts.map(answers)),

@@ -59,6 +59,7 @@ async function start(options: RolesOptions, open: Resources): Promise<Roles> {
     : undefined;
   metrics.watch(
     unmeasured,
+    shared.keyStore,
     shared.projections,
     () => processor?.processes()?.status(),
     () => processor?.webhooks()?.status(),

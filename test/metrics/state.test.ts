@@ -22,6 +22,8 @@ const test = suite<{ installation: Installation }>('installation');
 const PROJECTIONS = [giftsProjection, transactionsProjection];
 const BUS = { engine: 'none', ping: async () => undefined } as Engines['bus'];
 
+const KEYS = { engine: 'embedded', ping: async () => undefined };
+
 test.before.each(async (context) => {
   context.installation = await newInstallation();
 });
@@ -31,7 +33,12 @@ const ago = (seconds: number): string => new Date(Date.now() - seconds * 1000).t
 
 test("shows a projection that no process runs as behind the log's end", async ({ installation: { events, store } }) => {
   const { show, values } = exposed();
-  showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
+  showState(show, {
+    engines: { events, store, bus: BUS },
+    keyStore: KEYS,
+    projections: PROJECTIONS,
+    processes: () => undefined,
+  });
   await events.append(
     'gift-1',
     [{ ...event('GiftRedeemed'), at: ago(90) }, { ...event('GiftRedeemed'), at: ago(30) }, event('UserAdded')],
@@ -48,7 +55,12 @@ test("shows a projection that no process runs as behind the log's end", async ({
     'nothing of these events concerns it',
   );
   assert.is(found.get(`gift_projection_active{projection="gifts",version="${giftsProjection.version}"}`), 0);
-  for (const part of ['event store",engine="embedded', 'read store",engine="embedded', 'bus",engine="none'])
+  for (const part of [
+    'event store",engine="embedded',
+    'read store",engine="embedded',
+    'bus",engine="none',
+    'key store",engine="embedded',
+  ])
     assert.is(found.get(`gift_engine_up{part="${part}"}`), 1, part);
 });
 
@@ -56,7 +68,12 @@ test('shows a projection whose stored position is not a position in the log as b
   installation: { events, store },
 }) => {
   const { show, values } = exposed();
-  showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
+  showState(show, {
+    engines: { events, store, bus: BUS },
+    keyStore: KEYS,
+    projections: PROJECTIONS,
+    processes: () => undefined,
+  });
   await events.append('gift-1', [{ ...event('GiftRedeemed'), at: ago(90) }], 'none');
   const collection = { name: giftsProjection.name, version: giftsProjection.version, indexes: giftsProjection.indexes };
   await store.write([
@@ -79,7 +96,12 @@ test('shows stored, used and quarantined builds, and looks once a second', async
   installation: { events, store },
 }) => {
   const { show, values } = exposed();
-  showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
+  showState(show, {
+    engines: { events, store, bus: BUS },
+    keyStore: KEYS,
+    projections: PROJECTIONS,
+    processes: () => undefined,
+  });
   const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
   const collection = { name: giftsProjection.name, version: giftsProjection.version, indexes: giftsProjection.indexes };
   await store.ensure(collection);
@@ -114,7 +136,12 @@ test('shows stored, used and quarantined builds, and looks once a second', async
 
 test('shows what readers use of another release beside what is built', async ({ installation: { events, store } }) => {
   const { show, values } = exposed();
-  showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
+  showState(show, {
+    engines: { events, store, bus: BUS },
+    keyStore: KEYS,
+    projections: PROJECTIONS,
+    processes: () => undefined,
+  });
   const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
   const served = { name: giftsProjection.name, version: giftsProjection.version + 1, indexes: [] };
   await store.ensure(served);
@@ -138,6 +165,7 @@ test('shows a missing or silent engine as down, and leaves out its figures', asy
   const broken = { ...store, ping: silent, checkpoint: gone };
   showState(show, {
     engines: { events: { ...events, ping: gone, read: gone }, store: broken, bus: BUS },
+    keyStore: { engine: 'mongodb', ping: silent },
     projections: PROJECTIONS,
     processes: () => undefined,
   });
@@ -148,6 +176,7 @@ test('shows a missing or silent engine as down, and leaves out its figures', asy
       ['gift_engine_up{part="event store",engine="embedded"}', 0],
       ['gift_engine_up{part="read store",engine="embedded"}', 0],
       ['gift_engine_up{part="bus",engine="none"}', 1],
+      ['gift_engine_up{part="key store",engine="mongodb"}', 0],
     ],
   );
 });
@@ -202,7 +231,7 @@ test("shows process managers' leader, open work, age and flight, and no lag on a
   const { show, values } = exposed();
   const tally = processTally();
   showProcesses(show, tally.status);
-  showState(show, { engines: { events, store, bus: BUS }, projections: [], processes: tally.status });
+  showState(show, { engines: { events, store, bus: BUS }, keyStore: KEYS, projections: [], processes: tally.status });
   let found = await values();
   assert.is(found.get('gift_process_leader'), 0);
   assert.not(
