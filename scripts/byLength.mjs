@@ -32,7 +32,7 @@ const LONGEST = [
 
 /** Files that wait most of their time: for servers, for other processes, for what is silent. */
 const WAITING =
-  /^(adapters\/(eventstoredb|mongodb|nats)\/|faults\/(files|outages|writeLock)\.|docs\/runbook|service\/(engines\.|processes\/))/;
+  /^(adapters\/(eventstoredb|mongodb|nats)\/|api\/ops\/erasures\.|faults\/(files|outages|writeLock)\.|runtime\/readmodels\/maintenance\/rebuildLive\.|service\/(engines\.|processes\/))/;
 
 const placeOf = (file) => LONGEST.indexOf(file.replace(/\.test\.js$/, ''));
 
