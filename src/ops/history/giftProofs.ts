@@ -2,7 +2,7 @@
  * Which events of a gift are proven to auditors and to merchants, and what of them is shown (docs/evidence.md#bundles).
  */
 import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
-import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
+import { type GiftRedeemed, type GiftReplaced, giftStream } from '../../domain/gift/events.js';
 import { notificationStream } from '../../domain/notification.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { isOfLaterVersion } from '../../domain/upcasters.js';
@@ -79,18 +79,22 @@ export async function redemptionNamed(
 /**
  * Parts of an event for auditors: neither secret nor personal fields, nor metadata with encrypted fields. Events of an
  * unknown type, or of a later release's version, have no data. A refund of these and other gifts does not tell which
- * gifts: a gift's id is enough to use it.
+ * gifts, nor a replaced gift the one in its place: a gift's id is enough to use it.
  */
 function shownToAuditors(event: RecordedEvent, giftIds: ReadonlySet<string>): IsShown {
   const open = openFields(event);
-  const namesOthers = giftsIn(event.data).some((id) => !giftIds.has(id));
+  const { replaced_by } = event.data as Partial<GiftReplaced['data']>;
+  const named = [...giftsIn(event.data), ...(replaced_by === undefined ? [] : [replaced_by.gift_id])];
+  const namesOthers = named.some((id) => !giftIds.has(id));
   return {
     field: (name) => open?.has(name) === false && !(namesOthers && OF_GIFTS.has(name)),
     metadata: event.metadata.personal === undefined,
   };
 }
 
-const OF_GIFTS: ReadonlySet<string> = new Set(['gift_ids', 'kept'] satisfies (keyof NamesGifts)[]);
+const OF_GIFTS: ReadonlySet<string> = new Set(['gift_ids', 'kept', 'replaced_by'] satisfies (
+  keyof NamesGifts | keyof GiftReplaced['data']
+)[]);
 
 /** Fields that tell who gave and got a gift, which no merchant needs. */
 const FOREIGN: ReadonlySet<string> = new Set(['sender_id', 'receiver']);

@@ -92,6 +92,22 @@ test('name no gift of others in a refund that was of several', async () => {
   assert.equal(namesShown(requested).includes('gift_ids'), false);
 });
 
+test('name no gift in the place of one that was replaced', async () => {
+  const [own = ''] = await buy(service, 'latte', [{ user_id: 'bob' }]);
+  const token = await service.userToken('sue');
+  const replaced = await service.ask('POST', `/ops/gifts/${own}/replace`, { token, body: { reason: 'lost' } });
+  assert.ok(replaced.status < 300, replaced.text);
+  const { replaced_by } = (await ask(`/ops/gifts/${own}/history`, 'aud')).json.data.find(
+    ({ type }: { readonly type: string }) => type === 'GiftReplaced',
+  ).data as { readonly replaced_by: { readonly gift_id: string } };
+  const [reply, bundle] = await eventually(async () => {
+    const proof = await ask(`/ops/gifts/${own}/proof`, 'aud');
+    return proof.status === 200 && proof.text.includes('GiftReplaced') && ([proof, await checked(proof)] as const);
+  });
+  assert.ok(!reply.text.includes(replaced_by.gift_id), 'who has the bundle could use that gift');
+  assert.ok(typesOf(bundle).includes('GiftReplaced'));
+});
+
 test('prove a redemption to its merchant, without sender, receiver and metadata', async () => {
   const path = `/api/v2/gifts/${gifts[0]}/redemptions/${redemption}/proof`;
   const bundle = await eventually(async () => {
