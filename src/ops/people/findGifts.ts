@@ -67,11 +67,14 @@ export async function findGifts(
 
 /** The same order each time, for gifts of one time: pages are told apart by how many of these were answered. */
 function byId(one: FoundGift, other: FoundGift): number {
-  const [mine = '', theirs = ''] = [one, other].map(
-    ({ transaction_id, gift_id, as }) => `${transaction_id}/${gift_id}/${as}`,
+  return (
+    compare(one.transaction_id, other.transaction_id) ||
+    compare(one.gift_id, other.gift_id) ||
+    compare(one.as ?? '', other.as ?? '')
   );
-  return mine < theirs ? -1 : mine > theirs ? 1 : 0;
 }
+
+const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
 function indexAfter(found: readonly FoundGift[], after: string): number {
   const [, at = '', answered] = new RegExp(SEARCH.giftsPosition).exec(after) ?? [];

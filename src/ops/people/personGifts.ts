@@ -50,8 +50,14 @@ export async function giftsOfPerson(deps: PersonGiftDeps, person: Person): Promi
     person,
     folded === NO_BUILD ? undefined : await numbersFolded(deps, person, folded),
   );
-  const found = new Map<string, FoundGift>();
-  const add = (gift: FoundGift): void => void found.set(`${gift.gift_id}/${gift.as}/${gift.at}`, gift);
+  const bought = new Map<string, FoundGift>();
+  /** Of each gift each way in which it is theirs: a search of all gifts for each reassigned one would stop the process. */
+  const got = new Map<string, Map<string, FoundGift>>();
+  const add = (gift: FoundGift): void => {
+    const { gift_id, as, at } = gift;
+    if (as === 'buyer') bought.set(`${gift_id}/${at}`, gift);
+    else got.set(gift_id, (got.get(gift_id) ?? new Map<string, FoundGift>()).set(`${as}/${at}`, gift));
+  };
   const reassigned = new Set<string>();
   if (folded !== NO_BUILD) {
     for (const gift of await boughtGifts(deps, identity)) add(gift);
@@ -62,10 +68,10 @@ export async function giftsOfPerson(deps: PersonGiftDeps, person: Person): Promi
   }
   await readUnfolded(deps, identity, folded === NO_BUILD ? undefined : folded, add, reassigned);
   await inParallel(reassigned, PARALLEL_READS, async (giftId) => {
-    for (const [key, { gift_id, as }] of found) if (gift_id === giftId && as !== 'buyer') found.delete(key);
+    got.delete(giftId);
     for (const gift of await onceTheirs(deps, identity, giftId)) add(gift);
   });
-  return [...found.values()];
+  return [...bought.values(), ...[...got.values()].flatMap((ways) => [...ways.values()])];
 }
 
 /** Numbers that a user had up to the position that the read models have folded. */

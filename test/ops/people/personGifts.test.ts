@@ -13,6 +13,8 @@ import { giftsProjection } from '../../../src/projections/gifts.js';
 import { redemptionsProjection } from '../../../src/projections/redemptions.js';
 import { openReadModels } from '../../../src/projections/index.js';
 import { transactionsProjection } from '../../../src/projections/transactions.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { memoryEvents } from '../../support/engines/memoryEvents.js';
 import { memorySubjects } from '../../support/fixtures/memorySubjects.js';
 import { type Installation, installed, newEvent, purchase, settled } from '../../support/fixtures/projecting.js';
 
@@ -172,5 +174,32 @@ test(
     assert.is(read, 0);
   }),
 );
+
+test('do not take longer for each gift of others that support has reassigned', async () => {
+  const events = memoryEvents();
+  const unbuilt = {
+    reached: async () => Promise.resolve(false),
+    folded: async () => Promise.reject(new UnavailableError('no build')),
+  };
+  const models = { gifts: unbuilt, byUser: unbuilt } as unknown as PersonGiftDeps['models'];
+  const deps: PersonGiftDeps = { events, subjects: memorySubjects(), models, withoutBuilds: true };
+  for (let n = 0; n < 3; n++) {
+    const data = { ...purchase(Array<object>(10_000).fill({})), buyer_id: 'eve' };
+    events.given(transactionStream(data.transaction_id), { type: 'GiftsPurchased', data });
+  }
+  const milliseconds = async (): Promise<number> => {
+    const before = process.cpuUsage();
+    assert.is((await findGifts(deps, EVE, { limit: 1 })).count, 30_000);
+    return process.cpuUsage(before).user / 1_000;
+  };
+  const first = await milliseconds();
+  for (let n = 0; n < 500; n++)
+    events.given(giftStream(`other-${n}`), {
+      type: 'GiftReassigned',
+      data: { transaction_id: 't', receiver: { user_id: 'dan' }, reason: '' },
+    });
+  const then = await milliseconds();
+  assert.ok(then < 3 * first + 300, `${then} ms of the processor instead of ${first}`);
+});
 
 test.run();
