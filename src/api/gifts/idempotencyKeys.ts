@@ -60,13 +60,23 @@ export function idempotencyKeyRoutes(deps: RedemptionKeyDeps): Route[] {
         gift_id: textSchema('The id or shortcode of the gift that was redeemed.', { maxLength: 64 }),
       }),
       answers: [
-        dataAnswer('What became of it.', schema, {
-          key: 'till-7-000123',
-          gift_id: redemptionExample.gift_id,
-          status: 'done',
-          answer: { status: 201, body: { data: redemptionExample } },
-          redemption: redemptionExample,
-        }),
+        dataAnswer(
+          'What became of it.',
+          schema,
+          {
+            key: 'till-7-000123',
+            gift_id: redemptionExample.gift_id,
+            status: 'done',
+            answer: { status: 201, body: { data: redemptionExample } },
+            redemption: redemptionExample,
+          },
+          {
+            headers: {
+              'Gift-Position':
+                'The log position up to which the redemption or purchase was read: send it with a read that must see it. Absent for a refusal, and while nothing is known of it.',
+            },
+          },
+        ),
       ],
       errors: ['invalid_idempotency_key'],
       async open(early) {
