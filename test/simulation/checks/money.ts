@@ -84,8 +84,10 @@ function checkRefunds({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
   const refunded = new Map<string, GiftsRefunded['data']>();
   const sums = new Map<string, number>();
   const redeemed = new Set<string>();
+  const prices = new Map<string, number>();
   const byHand = byHandIn(stored);
   for (const { stream, type, data } of stored) {
+    if (type === 'GiftsPurchased') prices.set(idOf(stream), (JSON.parse(data) as GiftsPurchased['data']).sale_price);
     if (type === 'PaymentCharged') add(sums, idOf(stream), (JSON.parse(data) as PaymentCharged['data']).amount);
     if (REFUND_ENDS.has(type)) ended.add((JSON.parse(data) as { readonly refund_id: string }).refund_id);
     if (type === 'GiftRedeemed') redeemed.add(idOf(stream));
@@ -95,7 +97,11 @@ function checkRefunds({ stored }: Pick<EventLog, 'stored'>, ledger: RecordRows):
     if (refunded.has(refund.refund_ref)) found(`the refund ${refund.refund_ref} is in the log twice`);
     refunded.set(refund.refund_ref, refund);
     // What was charged after a decline bought nothing.
-    if (!refund.refund_id.startsWith(lateChargeRefundId(''))) add(sums, idOf(stream), -refund.amount);
+    if (refund.refund_id.startsWith(lateChargeRefundId(''))) continue;
+    add(sums, idOf(stream), -refund.amount);
+    const price = refund.gift_ids.length * (prices.get(idOf(stream)) ?? 0);
+    if (refund.amount !== price)
+      found(`the refund ${refund.refund_ref} gave ${refund.amount} back, of gifts of ${price}`);
   }
   for (const { stream, type, data } of stored) {
     if (type !== 'RefundRequested') continue;

@@ -158,7 +158,12 @@ export function openImporters(
     if (done === undefined) return found(`the import of codes of ${name} was refused`);
     for (const code of codes) pins.set(code, [{ value: '1000', ...done }]);
     season.pooled = { value: true, ...done };
-    return draw(season);
+    return drawAll(season);
+  }
+
+  /** Draws vouchers of all gifts at once, which may meet at one code. */
+  async function drawAll(season: Season): Promise<void> {
+    await Promise.all(season.gifts.map(async () => draw(season)));
   }
 
   async function importedCodes(voucher_codes: readonly object[]): Promise<Imported | undefined> {
@@ -173,7 +178,7 @@ export function openImporters(
     simulation.marks.sometimes(`a purchase of what was just imported is answered ${answer?.status ?? 'never'}`);
     if (answer?.status !== 201) return;
     season.gifts.push(...listField(answer.body, 'data', 'gifts').map(String));
-    if (chance.happens(0.3)) await draw(season);
+    if (chance.happens(0.3)) await drawAll(season);
   }
 
   /** Changes the PINs of all codes that no gift is known to have. */
@@ -190,8 +195,10 @@ export function openImporters(
   async function draw({ name, pins, gifts: own, pooled, drawn }: Season): Promise<void> {
     const gift = own.shift();
     if (gift === undefined) return;
-    const sent = simulation.now();
+    const [sent, known] = [simulation.now(), seasons];
     const answer = await sentOnce(client, name, 'POST', `/api/v2/gifts/${gift}/voucher/claimed`, {});
+    // The log was put back since.
+    if (known !== seasons) return;
     // The read model may not have the pool yet.
     if (answer?.status === 422) own.push(gift);
     if (answer?.status !== 200) return;
@@ -199,6 +206,7 @@ export function openImporters(
     simulation.marks.sometimes('a code is generated before the import of a pool', pooled === undefined);
     if (pooled === undefined) return;
     simulation.marks.sometimes('a code is drawn from a pool that was just imported');
+    if (drawn.has(code)) found(`gift ${gift} has the code ${code} of ${name}, and another gift has it, too`);
     drawn.add(code);
     const said = pins.get(code);
     if (said === undefined) return found(`gift ${gift} has the code ${code}, which is none of the pool of ${name}`);
@@ -267,7 +275,7 @@ export function openImporters(
       const season = chance.pick(seasons);
       const on = (what: (one: Season) => Promise<void>) => async (): Promise<void> => what(season);
       const fillOrChange = season.pooled === undefined ? fill : changePins;
-      if (season.inactive === undefined) acts.push(on(buy), on(fillOrChange), on(fillOrChange), on(draw), on(close));
+      if (season.inactive === undefined) acts.push(on(buy), on(fillOrChange), on(fillOrChange), on(drawAll), on(close));
       else acts.push(on(refused), on(refused));
     }
     await chance.pick(acts)();
