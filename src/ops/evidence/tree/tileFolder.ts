@@ -54,6 +54,8 @@ export interface TileFolder {
   end(): Promise<{ readonly size: number; readonly position: Position | undefined }>;
   /** Position of the last event of the full tile of leaves `index`; `undefined`: the folder does not know it. */
   lastPosition(index: number): Promise<Position | undefined>;
+  /** As `lastPosition`, of `count` tiles from `index` on; fewer where the folder knows no more. */
+  lastPositions(index: number, count: number): Promise<readonly Position[]>;
   /** The tile's hashes, also from a wider tile that begins with them; `undefined`: both are missing or truncated. */
   read(tile: HashTile): Promise<Buffer | undefined>;
   /** The hashes of the tile at a path, such as `tile/0/x001/234`; `undefined` also where the path is of no such tile. */
@@ -169,6 +171,7 @@ export function tileFolder(path: string): TileFolder {
     path,
     head,
     lastPosition: positions.at,
+    lastPositions: positions.from,
     async end() {
       const count = await positions.count();
       return { size: count * TILE_WIDTH, position: await positions.at(count - 1) };
@@ -253,6 +256,7 @@ interface LastPositions {
   /** Number of lines, without a last one that was cut short. */
   count(): Promise<number>;
   at(index: number): Promise<Position | undefined>;
+  from(index: number, count: number): Promise<readonly Position[]>;
   append(positions: readonly Position[]): Promise<void>;
 }
 
@@ -278,14 +282,18 @@ function lastPositions(path: string): LastPositions {
   const reading = async <T>(use: (opened: Opened) => Promise<T>, missing: T): Promise<T> =>
     orMissing(opened('r', use), missing);
 
+  const linesFrom = async (index: number, most: number): Promise<readonly Position[]> =>
+    reading<readonly Position[]>(async ({ file, width, count }) => {
+      const lines = Math.min(most, count - index);
+      if (index < 0 || lines <= 0) return [];
+      const { buffer } = await file.read(Buffer.alloc(lines * width), 0, lines * width, index * width);
+      return Array.from({ length: lines }, (_, at) => buffer.toString('latin1', at * width, (at + 1) * width - 1));
+    }, []);
+
   return {
     count: async () => reading(async ({ count }) => count, 0),
-    at: async (index) =>
-      reading(async ({ file, width, count }) => {
-        if (index < 0 || index >= count) return undefined;
-        const { buffer } = await file.read(Buffer.alloc(width), 0, width, index * width);
-        return buffer.toString('latin1', 0, width - 1);
-      }, undefined),
+    at: async (index) => (await linesFrom(index, 1))[0],
+    from: linesFrom,
     append: async (positions) =>
       opened('a+', async ({ file, width, count }) => {
         if (count === 0) keepOwner(path);

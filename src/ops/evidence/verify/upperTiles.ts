@@ -7,14 +7,18 @@ import type { TreeHead } from '../format/merkleTree.js';
 import { type HashTile, rootOfTiles, TILE_WIDTH } from '../format/tiles.js';
 import type { TileFolder } from '../tree/tileFolder.js';
 
+const ENDS_AT_ONCE = 256;
+
 export class UpperTiles {
-  readonly #folder: Pick<TileFolder, 'lastPosition' | 'read'>;
+  readonly #folder: Pick<TileFolder, 'lastPositions' | 'read'>;
   readonly #tiles: { readonly tile: HashTile; readonly hashes: Buffer }[] = [];
-  readonly #ends: { readonly index: number; readonly position: Position }[] = [];
+  /** Positions of the last events of full tiles of leaves, from the one at `#firstEnd` on. */
+  #ends: Position[] = [];
+  #firstEnd = 0;
   /** Least number of events within which something differs. */
   #differing = Number.POSITIVE_INFINITY;
 
-  constructor(folder: Pick<TileFolder, 'lastPosition' | 'read'>) {
+  constructor(folder: Pick<TileFolder, 'lastPositions' | 'read'>) {
     this.#folder = folder;
   }
 
@@ -29,7 +33,14 @@ export class UpperTiles {
 
   /** Takes the position of the log's event with this number, from 1. */
   takePosition(number: number, position: Position): void {
-    if (number % TILE_WIDTH === 0) this.#ends.push({ index: number / TILE_WIDTH - 1, position });
+    if (number % TILE_WIDTH !== 0) return;
+    if (this.#ends.length === 0) this.#firstEnd = number / TILE_WIDTH - 1;
+    this.#ends.push(position);
+  }
+
+  /** Whether enough was taken for a comparison, each of which opens a file. */
+  get due(): boolean {
+    return this.#ends.length >= ENDS_AT_ONCE;
   }
 
   /** Compares what was taken since the last call. What the folder lacks does not differ. @throws the file system's errors */
@@ -37,8 +48,12 @@ export class UpperTiles {
     for (const { tile, hashes } of this.#tiles.splice(0))
       if ((await this.#folder.read(tile))?.equals(hashes) === false)
         this.#note((tile.index + 1) * TILE_WIDTH ** (tile.level + 1));
-    for (const { index, position } of this.#ends.splice(0))
-      if (((await this.#folder.lastPosition(index)) ?? position) !== position) this.#note((index + 1) * TILE_WIDTH);
+    const [ends, first] = [this.#ends, this.#firstEnd];
+    this.#ends = [];
+    if (ends.length === 0) return;
+    const stored = await this.#folder.lastPositions(first, ends.length);
+    const differing = stored.findIndex((position, at) => position !== ends[at]);
+    if (differing >= 0) this.#note((first + differing + 1) * TILE_WIDTH);
   }
 
   #note(events: number): void {

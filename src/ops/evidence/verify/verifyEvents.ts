@@ -44,7 +44,7 @@ export interface VerifyDeps {
   readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
   /** Thread that hashes a part of the leaves. */
   readonly thread?: LeafThread | undefined;
-  readonly folder: Pick<TileFolder, 'head' | 'lastPosition' | 'read' | 'witnessed'>;
+  readonly folder: Pick<TileFolder, 'head' | 'lastPositions' | 'read' | 'witnessed'>;
   readonly verifiersOf: VerifiersOf;
   /** Heads that were retained elsewhere. */
   readonly kept: readonly StoredHead[];
@@ -98,10 +98,12 @@ export async function verifyEvents(
   };
   const end = (): EventLocation | null => (last === null ? null : locationOf(last, tree.size));
 
-  const save = (): void => {
+  const save = async (): Promise<void> => {
+    if (progress === undefined) return;
+    await upper.settle();
     const soFar = leaves === undefined ? undefined : heads.soFar();
     const isClean = gaps.found === 0 && revisions.gaps.found === 0 && !comparison.differs && !upper.differs;
-    if (soFar !== undefined && last !== null && isClean) progress?.save(progressOf(tree, last, soFar));
+    if (soFar !== undefined && last !== null && isClean) progress.save(progressOf(tree, last, soFar));
   };
 
   // A service that verifies its own log must answer requests concurrently.
@@ -120,13 +122,13 @@ export async function verifyEvents(
         if (time.due()) await time.rest();
       }
       await revisions.settle();
-      if (leaves !== undefined) await upper.settle();
+      if (leaves !== undefined && upper.due) await upper.settle();
       onProgress?.(tree.size);
       if (ticks() - saved < SAVE_MS) continue;
-      save();
+      await save();
       saved = ticks();
     }
-    if (signal?.aborted === true) save();
+    if (signal?.aborted === true) await save();
     signal?.throwIfAborted();
     await heads.finish(tree, end()?.position);
   } finally {

@@ -16,13 +16,13 @@ import type { KeptProgress } from './verifyProgress.js';
 /** Number of events from which a second thread saves more time than it takes to start. */
 const LARGE_LOG = 20_000;
 const MISSING = async (): Promise<undefined> => undefined;
-const NO_TILES = { head: MISSING, lastPosition: MISSING, read: MISSING, witnessed: MISSING };
+const NO_TILES = { head: MISSING, lastPositions: async () => [], read: MISSING, witnessed: MISSING };
 
 export interface SignedLog {
   /** The log as stored: neither decrypted nor upcast. */
   readonly stored: Pick<EventStore, 'end' | 'engine' | 'logId' | 'read' | 'readAll' | 'readTexts' | 'unsequenced'>;
   /** Absent for a log without tiles: its heads tell how many events they cover. */
-  readonly folder?: Pick<TileFolder, 'head' | 'lastPosition' | 'read' | 'witnessed'>;
+  readonly folder?: Pick<TileFolder, 'head' | 'lastPositions' | 'read' | 'witnessed'>;
   /** Texts of SEAL_KEY. */
   readonly keys: readonly string[];
 }

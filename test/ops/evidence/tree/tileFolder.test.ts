@@ -36,6 +36,8 @@ test('gives back full tiles, their beginnings and where they end', async ({ fold
   await folder.keep([tileOf(0, 2)], [positionAt(2)]);
   assert.deepEqual(await folder.end(), { size: 768, position: positionAt(2) });
   assert.equal(await folder.lastPosition(1), positionAt(1));
+  assert.deepEqual(await folder.lastPositions(1, 5), [positionAt(1), positionAt(2)]);
+  assert.deepEqual(await folder.lastPositions(3, 5), []);
   assert.equal(await folder.lastPosition(3), undefined);
   assert.deepEqual(await folder.read({ level: 0, index: 1, width: 256 }), tileOf(0, 1).hashes);
   assert.deepEqual(await folder.read({ level: 0, index: 1, width: 3 }), tileOf(0, 1).hashes.subarray(0, 96));

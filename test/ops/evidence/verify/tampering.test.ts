@@ -312,7 +312,7 @@ test('counts a full tile of a higher level as wrong only as far as the log is wh
     [Buffer.alloc(TILE_WIDTH * 32, 1), covered, true],
     [Buffer.alloc(TILE_WIDTH * 32, 1), covered - 1, false],
   ] as const) {
-    const upper = new UpperTiles({ read: async () => stored, lastPosition: async () => undefined });
+    const upper = new UpperTiles({ read: async () => stored, lastPositions: async () => [] });
     upper.takeTile({ level: 0, index: 0, width: TILE_WIDTH }, Buffer.alloc(TILE_WIDTH * 32, 2));
     upper.takeTile({ level: 1, index: 0, width: TILE_WIDTH }, hashes);
     assert.equal(await upper.areSpoilt(agreed, undefined), spoilt);
