@@ -10,6 +10,9 @@ export interface WorkerRequest<Q extends object, R extends object> {
   readonly reply: Check<R | WorkerFailure>;
 }
 
+/** A request that each worker answers at once: requests to providers would be served. */
+export const WORKERS_ALIVE = { subject: 'workers.alive', queue: 'workers' } as const;
+
 export class MalformedMessageError extends Error {
   override readonly name = 'MalformedMessageError';
 }

@@ -5,7 +5,7 @@ import type { Records } from '../ports/readStore.js';
 import { NOTIFICATION_REQUESTS } from '../messages/notifications.js';
 import { PAYMENT_REQUESTS } from '../messages/payments.js';
 import { RetryLaterError, type WorkerFailure } from '../messages/workerFailure.js';
-import { MalformedMessageError, type WorkerRequest } from '../messages/workerRequest.js';
+import { MalformedMessageError, WORKERS_ALIVE, type WorkerRequest } from '../messages/workerRequest.js';
 import type { NotificationProvider } from './notifications/provider.js';
 import { simulatedNotifications } from './notifications/simulated.js';
 import type { PaymentProvider } from './payments/provider.js';
@@ -63,6 +63,8 @@ export async function startWorkers({
     Record<keyof typeof PAYMENT_REQUESTS | keyof typeof NOTIFICATION_REQUESTS, Promise<Unsubscribe>>
   >;
   const stops = await Promise.all(Object.values(served));
+  // Last, so that what finds a worker alive is served.
+  stops.push(await bus.serve(WORKERS_ALIVE.subject, WORKERS_ALIVE.queue, async () => ({})));
   return {
     async close() {
       await Promise.all(stops.map((stop) => stop()));

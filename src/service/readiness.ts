@@ -8,6 +8,8 @@ import { within } from '../lib/async/within.js';
 import { systemTime } from '../lib/clock.js';
 import { systemMs, ticks } from '../lib/world.js';
 import type { Config } from './config.js';
+import { WORKERS_ALIVE } from '../messages/workerRequest.js';
+import { type Bus, DeadlineError, NoRespondersError } from '../ports/bus.js';
 import type { Engines } from '../ports/engines.js';
 import type { KeyStore } from '../ports/keyStore.js';
 import type { ReadStore, Records } from '../ports/readStore.js';
@@ -28,6 +30,11 @@ const DEADLINE_MS = 2_000;
 /** Least milliseconds between two test writes to the read store; below, milliseconds until their record expires. */
 const WRITE_MS = 1_000;
 const WRITE_RETAINED_MS = 60_000;
+
+/** Milliseconds for which a worker may be silent. */
+const WORKER_ANSWERS_MS = 1_000;
+/** Milliseconds without an answer after which workers count as missing, as leaders do; a restart takes less. */
+const NO_WORKER_MS = 10_000;
 
 const OUTWARD_PART = 'outward work';
 
@@ -56,13 +63,17 @@ export interface ReadinessOptions {
   readonly outward: Pick<OutwardWork, 'state'>;
   /** State of this process's webhook deliveries; `undefined`: it makes none. */
   readonly webhooks?: () => DeliveryStatus | undefined;
+  /** Default `NO_WORKER_MS`. */
+  readonly noWorkerMs?: number;
 }
 
 export function readinessOf(options: ReadinessOptions): Readiness {
   const { engines, keyStore, config, projections, holder } = options;
   const simulated = (['payments', 'notifications'] as const).filter((provider) => config[provider] === 'simulated');
   const write = testWrites(engines.store.records, holder);
+  const silentSince = workersWatch(engines.bus);
   return async () => {
+    const silent = silentSince();
     const parts = await Promise.all([
       checkedPart('event store', async () => logHealth(options)),
       checkedPart('read store', async () => readStoreHealth(engines.store, write)),
@@ -78,6 +89,7 @@ export function readinessOf(options: ReadinessOptions): Readiness {
         ...parts,
         ...own.map(followerHealth),
         ...processManagersHealth(options),
+        ...workersHealth(options, await silent),
         ...webhooksHealth(options),
         ...heldWork(options),
         ...failing.map(followerHealth),
@@ -193,6 +205,39 @@ function processManagersHealth({ leaders, outward, config }: ReadinessOptions): 
   if (since === undefined || !isLed(LED['process managers'], outward)) return [];
   const detail = `no process leads them since ${since.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
   return [['process managers', { ready: !config.roles.has('processor'), detail }]];
+}
+
+/** When workers were first found silent; `at`: by `ticks()`. */
+interface Silence {
+  readonly at: number;
+  readonly since: string;
+}
+
+/** Asks the workers for a sign of life each time. @returns `undefined`: one answered, or the bus can't be asked */
+function workersWatch(bus: Pick<Bus, 'request'>): () => Promise<Silence | undefined> {
+  let silence: Silence | undefined;
+  return async () => {
+    try {
+      await bus.request(WORKERS_ALIVE.subject, {}, { timeoutMs: WORKER_ANSWERS_MS });
+      silence = undefined;
+    } catch (error) {
+      // Of the bus itself its own part tells.
+      if (!(error instanceof NoRespondersError) && !(error instanceof DeadlineError)) return undefined;
+      silence ??= { at: ticks(), since: systemTime() };
+    }
+    return silence;
+  };
+}
+
+/** As for process managers that no process leads. */
+function workersHealth(
+  { config, outward, noWorkerMs = NO_WORKER_MS }: ReadinessOptions,
+  silence: Silence | undefined,
+): NamedHealth[] {
+  if (silence === undefined || outward.state().held !== undefined) return [];
+  const missing = ticks() - silence.at >= noWorkerMs;
+  const detail = `none answers since ${silence.since}: purchases are taken, and charged and sent once one does`;
+  return [['workers', { ready: !missing || !config.roles.has('processor'), detail }]];
 }
 
 /** Only stalled deliveries make a process unready, since they need its restart; no request needs webhooks. */

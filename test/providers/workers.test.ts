@@ -9,7 +9,7 @@ import { openEmbeddedBus } from '../../src/adapters/embedded/bus/bus.js';
 import { NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { NOTIFICATION_REQUESTS } from '../../src/messages/notifications.js';
 import { PAYMENT_REQUESTS } from '../../src/messages/payments.js';
-import { MalformedMessageError } from '../../src/messages/workerRequest.js';
+import { MalformedMessageError, WORKERS_ALIVE } from '../../src/messages/workerRequest.js';
 import { SUBJECTS } from '../support/providers/subjects.js';
 import { startWorkers } from '../../src/providers/workers.js';
 import { RetryLaterError } from '../../src/messages/workerFailure.js';
@@ -148,13 +148,15 @@ test('answer on the bus and refuse malformed requests until they are closed', as
       'sent',
     );
 
+    assert.equal(await bus.request(WORKERS_ALIVE.subject, {}, options), {});
     await workers.close();
-    try {
-      await bus.request(SUBJECTS.charge, charge, options);
-      assert.unreachable();
-    } catch (error) {
-      assert.instance(error, NoRespondersError);
-    }
+    for (const subject of [SUBJECTS.charge, WORKERS_ALIVE.subject])
+      try {
+        await bus.request(subject, charge, options);
+        assert.unreachable();
+      } catch (error) {
+        assert.instance(error, NoRespondersError);
+      }
   } finally {
     await bus.close();
     await rm(dir, { recursive: true });

@@ -1,6 +1,7 @@
 import { memoryKeys } from '../support/engines/memoryKeys.js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import type { Engines } from '../../src/ports/engines.js';
 import { checkpointName, collectionOf } from '../../src/runtime/readmodels/projection.js';
 import { type ReadinessOptions, readinessOf } from '../../src/service/readiness.js';
@@ -19,9 +20,12 @@ type Parts = Awaited<ReturnType<ReturnType<typeof readinessOf>>>['parts'];
 /** The details of each part. */
 async function parts(
   { events, store }: Pick<Installation, 'events' | 'store'>,
-  more: Partial<ReadinessOptions> = {},
+  {
+    request = async () => ({}),
+    ...more
+  }: Partial<ReadinessOptions> & { readonly request?: () => Promise<object> } = {},
 ): Promise<Parts> {
-  const bus = { engine: 'none', ping: async () => undefined } as Engines['bus'];
+  const bus = { engine: 'none', ping: async () => undefined, request } as unknown as Engines['bus'];
   const config: ReadinessOptions['config'] = {
     payments: 'simulated',
     notifications: 'simulated',
@@ -181,6 +185,42 @@ test(
       ready: false,
       detail: 'is behind: no process keeps the read models up to date since 2026-03-01T10:00:00.000Z',
     });
+  }),
+);
+
+test(
+  'says in every process that no worker answers; would-be leaders of process managers are not ready after a while',
+  installed(async (installation) => {
+    const { events, project } = installation;
+    await buy(events, [{}]);
+    await settled(await project({ projections: PROJECTIONS }), events);
+    const failing = (error: Error) => async () => Promise.reject(error);
+    const held = { state: () => ({ held: '2026-03-01T10:00:00.000Z', resumedAt: undefined }) };
+    const rolesOf = (role: 'api' | 'processor'): ReadinessOptions['config'] => ({
+      payments: 'simulated',
+      notifications: 'simulated',
+      roles: new Set([role]),
+    });
+    for (const error of [new NoRespondersError('workers.alive'), new DeadlineError('workers.alive', 1_000)])
+      for (const [role, noWorkerMs, ready] of [
+        ['api', 0, true],
+        ['processor', 0, false],
+        ['processor', 60_000, true],
+      ] as const) {
+        const silent = { request: failing(error), config: rolesOf(role), noWorkerMs };
+        const { workers } = await parts(installation, silent);
+        assert.is(workers?.ready, ready, `${role} ${noWorkerMs}`);
+        assert.match(
+          workers?.detail ?? '',
+          /^none answers since \d{4}-\S+Z: purchases are taken, and charged and sent once one does$/,
+        );
+        assert.is((await parts(installation, { ...silent, outward: held }))['workers'], undefined);
+      }
+    for (const request of [async () => ({}), failing(new UnavailableError('away')), failing(new RemoteError('broken'))])
+      assert.is(
+        (await parts(installation, { request, config: rolesOf('processor'), noWorkerMs: 0 }))['workers'],
+        undefined,
+      );
   }),
 );
 
