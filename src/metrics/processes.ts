@@ -28,11 +28,10 @@ export function showProcesses(show: Exposition, read: () => ProcessStatus | unde
   show.gauge(
     {
       name: 'gift_process_oldest_open_seconds',
-      help: 'Age of the oldest purchase, refund, dispute or the like with something left to do, but for messages that a limit of our own holds back; shown by the process that leads',
+      help: 'Age of the oldest purchase, refund, dispute or the like with something left to do, but for messages that a limit of our own holds back; shown by the process that leads, once it has read all',
     },
-    one(({ leading, oldestAt }) =>
-      leading ? (oldestAt === undefined ? 0 : Math.max(0, (clockMs() - Date.parse(oldestAt)) / 1000)) : undefined,
-    ),
+    // Before all is read nothing is known: 0 would tell `gift diagnose` that nothing waits.
+    one(({ leading, caughtUp, oldestAt }) => (leading && caughtUp ? ageOf(oldestAt) : undefined)),
   );
   show.gauge(
     {
@@ -51,3 +50,7 @@ export function showProcesses(show: Exposition, read: () => ProcessStatus | unde
     bySteps(({ parked }) => parked),
   );
 }
+
+/** Seconds since `at`; `undefined`: 0. */
+const ageOf = (at: string | undefined): number =>
+  at === undefined ? 0 : Math.max(0, (clockMs() - Date.parse(at)) / 1000);

@@ -276,8 +276,11 @@ test('shows no process managers where none run, and an age of 0 where nothing is
   assert.is((await values()).size, 0);
   const idle = exposed();
   const tally = processTally();
-  tally.started(() => ({ caughtUp: true, position: '1', open: 0, oldestAt: undefined }));
+  let caughtUp = false;
+  tally.started(() => ({ caughtUp, position: '1', open: 0, oldestAt: undefined }));
   showProcesses(idle.show, tally.status);
+  assert.not((await idle.values()).has('gift_process_oldest_open_seconds'));
+  caughtUp = true;
   assert.is((await idle.values()).get('gift_process_oldest_open_seconds'), 0);
 });
 
