@@ -157,6 +157,7 @@ export async function simulate({
       ...staff,
       ...unfinished,
       ...outward,
+      ...(interlude?.undone() ?? []),
       ...(await checkErasure(cluster, leavers.erasedValues())),
       ...checkLog(cluster.log),
       ...checkMoney(cluster.log, cluster.ledger),

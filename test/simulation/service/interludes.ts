@@ -116,6 +116,8 @@ export interface DrawnInterlude {
   run(of: RunOf): Promise<void>;
   /** Waits for what is done about it later. @returns what must not have been */
   finish(): Promise<readonly Finding[]>;
+  /** What it has undone for good. To be called once all is done. */
+  undone(): readonly Finding[];
 }
 
 /**
@@ -158,5 +160,6 @@ export function drawnInterlude(cluster: Cluster, withinMs: number): DrawnInterlu
       restored?.resumeLater();
     },
     finish: async () => restored?.finish() ?? [],
+    undone: () => restored?.undone() ?? [],
   };
 }

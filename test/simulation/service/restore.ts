@@ -57,8 +57,10 @@ export interface Backups {
 export interface RestoredLog {
   /** Resumes outward work after a while. To be called once the processes have started. */
   resumeLater(): void;
-  /** Waits until it is resumed. @returns outward work that was done before, and erasures that are undone */
+  /** Waits until it is resumed. @returns outward work that was done before */
   finish(): Promise<readonly Finding[]>;
+  /** Erasures that are still undone, once the service has finished those that were in progress in the backup. */
+  undone(): readonly Finding[];
 }
 
 export const backUp = (cluster: Cluster): Backups => ({ log: cluster.log.copied(), keys: copiedKeys(cluster) });
@@ -128,10 +130,8 @@ async function afterRestore(
   const resumption = openResumption(cluster, { operator, chance, backedUp: backups.log });
   return {
     resumeLater: resumption.begin,
-    async finish() {
-      const early = await resumption.finish();
-      return [...early, ...undoneErasures(cluster, lost, backups.log)];
-    },
+    finish: resumption.finish,
+    undone: () => undoneErasures(cluster, lost, backups.log),
   };
 }
 
