@@ -2,7 +2,7 @@ import { paced } from '../coordination/index.js';
 import { runFeed } from './feed.js';
 import { type LeaderRun, removeBuild } from './leaderRun.js';
 import { atLogEnd } from './logEnd.js';
-import type { RunningBuild } from './runningBuild.js';
+import { ensureCollection, type RunningBuild } from './runningBuild.js';
 
 /**
  * Catches builds up on a feed of their own, then moves them to the common feed. The only build of a read model starts
@@ -18,7 +18,7 @@ export async function catchUp(
   const isAlone = ({ projection: { name } }: RunningBuild): boolean =>
     builds.filter(({ projection }) => projection.name === name).length === 1;
   const caughtUp = async (): Promise<void> => {
-    for (const build of group) await store.ensure(build.collection);
+    for (const build of group) await ensureCollection(store, build);
     await atLogEnd(run, group, group.filter(isAlone));
   };
   const engines = slowed ? paced({ events, store }, pace) : { events, store };

@@ -2,7 +2,7 @@
 import { pause } from '../../lib/async/pause.js';
 import { type LeaderRun, nextSteps, takeOut } from './leaderRun.js';
 import { endOrphaned } from './orphanedModels.js';
-import { enter, type RunningBuild } from './runningBuild.js';
+import { ensureCollection, enter, type RunningBuild } from './runningBuild.js';
 import { isPreviousVersion } from './runningBuilds.js';
 import { swapIn } from './swap.js';
 import { dropUnused, TIDY_MS, whileKept } from './unusedBuilds.js';
@@ -38,7 +38,7 @@ export async function atLogEnd(
 }
 
 async function settle(run: LeaderRun, build: RunningBuild): Promise<void> {
-  await run.store.ensure(build.collection);
+  await ensureCollection(run.store, build);
   build.caughtUp = true;
   if (build.state === 'serving') await serves(run, build, undefined);
 }

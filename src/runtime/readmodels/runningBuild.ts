@@ -2,6 +2,7 @@
 import type { Position } from '../../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument, Body } from '../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import { forgetQuarantined, listQuarantined, type Quarantined, isOutOfService } from './quarantine.js';
 
 /** Documents held in memory after they were stored; twice as many at most. */
@@ -88,6 +89,20 @@ export async function openBuild(store: ReadStore, projection: Projection): Promi
     quarantined: stored === undefined ? [] : await listQuarantined(store.records, projection),
     unlisted: [],
   };
+}
+
+/**
+ * Creates what a running build's collection lacks.
+ * @throws UnavailableError where the read store has lost the collection: the next checkpoint of the build in memory would
+ * say that the new one is complete
+ */
+export async function ensureCollection(
+  store: ReadStore,
+  { collection, checkpoint, stored }: RunningBuild,
+): Promise<void> {
+  await store.ensure(collection);
+  if (stored !== undefined && (await store.checkpoint(checkpoint)) === undefined)
+    throw new UnavailableError(`the read store has lost the collection of ${checkpoint}: it is filled anew`);
 }
 
 export function isRunning(builds: readonly RunningBuild[], name: string, number: number): boolean {

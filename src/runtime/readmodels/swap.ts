@@ -5,7 +5,7 @@ import { sameVersion } from './buildNumbers.js';
 import { keptRelease, putPreviousBuild } from './previousBuilds.js';
 import { putRebuild, rebuildOf, type Rebuild } from './rebuildRecord.js';
 import type { Lease } from '../coordination/index.js';
-import { enter, type RunningBuild } from './runningBuild.js';
+import { ensureCollection, enter, type RunningBuild } from './runningBuild.js';
 import { LeaseLostError } from './writer.js';
 
 /** Milliseconds that a replaced build is retained: long enough for the next shift to roll back. */
@@ -39,7 +39,7 @@ export async function swapIn(
   { store, lease, logger }: SwapDeps,
 ): Promise<{ readonly left?: RunningBuild; readonly refused?: true }> {
   const { name, version } = build.projection;
-  await store.ensure(build.collection);
+  await ensureCollection(store, build);
   const record = await rebuildOf(store, name);
   const target = record?.value.target === version ? record : undefined;
   if (build.requested) {

@@ -99,6 +99,37 @@ test(
 );
 
 test(
+  'fills a collection from the beginning that is found to be lost while its build runs',
+  installed(async ({ events, store, project }) => {
+    const {
+      gifts: [gift = ''],
+    } = await buy(events, [{ user_id: 'u2' }]);
+    const before = await project();
+    await settled(before, events);
+    await before.close();
+    let calls = 0;
+    // As MongoDB does: a person drops the collection after the build was opened, and before it is at the log's end.
+    const losing: ReadStore = {
+      ...store,
+      async ensure(collection, options) {
+        if (collection.name === GIFTS.name && ++calls === 2) {
+          await store.deactivate(GIFTS.name, V);
+          await store.drop(GIFTS);
+        }
+        await store.ensure(collection, options);
+      },
+    };
+    const projector = await project({ store: losing });
+    await until(async () => calls >= 2, 'the loss');
+    const { position } = await redeem(events, gift);
+    assert.ok(await store.reached(`gifts@${V}`, position, DEADLINE_MS));
+    await settled(projector, events);
+    assert.is((await stored(store, gift))?.redemption?.redeemed, true, 'what was written before is there, too');
+    assert.is(await store.active(GIFTS.name), V);
+  }),
+);
+
+test(
   'an appended event is soon in the documents, and every checkpoint advances',
   installed(async ({ events, store, project }) => {
     const projector = await project();
