@@ -87,5 +87,5 @@ export const partsOf = (text: string): string[] => text.split(',').map((part) =>
 /** The address; `undefined` unless the text is an http or https address without query and fragment. */
 export function webAddress(text: string): URL | undefined {
   // The text itself becomes the start of links: it must have what a URL's parser would put right or leave out.
-  return /^https?:\/\/[^\s?#]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  return /^https?:\/\/[^\s?#/\\][^\s?#\\]*$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
 }

@@ -143,9 +143,10 @@ test('refuses networks and addresses that would be read as others than they look
         `${name} must be a list of CIDRs such as 10.0.0.0/8; "${cidr}" is none`,
       ]);
   assert.deepEqual(faultsOf({ TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::/32, ::ffff:10.0.0.0/104' }), []);
-  for (const url of ['https:gifts.example', 'https://gifts.example/?', 'https://gifts.example#', 'https://x/ y'])
+  const addresses = ['https:gifts.example', 'https://gifts.example/?', 'https://gifts.example#', 'https://x/ y'];
+  for (const url of [...addresses, 'https:///gifts.example', String.raw`https://gifts.example\x`])
     assert.deepEqual(faultsOf({ PUBLIC_URL: url }), [
-      `PUBLIC_URL must be an http or https address without query, not "${url}"`,
+      `PUBLIC_URL must be an http or https address without query, not ${JSON.stringify(url)}`,
     ]);
 });
 
