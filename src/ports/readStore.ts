@@ -154,7 +154,8 @@ export interface ReadStore {
 
   /**
    * Creates a missing collection and missing indexes. With `deferIndexes` no secondary index is created; a later call
-   * without it creates them.
+   * without it creates them. Where a person has dropped the collection, its checkpoint goes, too, and it is not in use
+   * any more: it is to be filled from the beginning.
    */
   ensure(collection: CollectionSpec, options?: { deferIndexes?: boolean }): Promise<void>;
   /** Drops one version of a collection and its checkpoint, where they exist. */
