@@ -73,7 +73,8 @@ export function readinessOf(options: ReadinessOptions): Readiness {
   const write = testWrites(engines.store.records, holder);
   const silentSince = workersWatch(engines.bus);
   return async () => {
-    const silent = silentSince();
+    // Workers have nothing to do while outward work is held.
+    const silent = options.outward.state().held === undefined ? silentSince() : undefined;
     const parts = await Promise.all([
       checkedPart('event store', async () => logHealth(options)),
       checkedPart('read store', async () => readStoreHealth(engines.store, write)),
@@ -222,8 +223,8 @@ function workersWatch(bus: Pick<Bus, 'request'>): () => Promise<Silence | undefi
       silence = undefined;
     } catch (error) {
       // Of the bus itself its own part tells.
-      if (!(error instanceof NoRespondersError) && !(error instanceof DeadlineError)) return undefined;
-      silence ??= { at: ticks(), since: systemTime() };
+      const silent = error instanceof NoRespondersError || error instanceof DeadlineError;
+      silence = silent ? (silence ?? { at: ticks(), since: systemTime() }) : undefined;
     }
     return silence;
   };
@@ -231,10 +232,10 @@ function workersWatch(bus: Pick<Bus, 'request'>): () => Promise<Silence | undefi
 
 /** As for process managers that no process leads. */
 function workersHealth(
-  { config, outward, noWorkerMs = NO_WORKER_MS }: ReadinessOptions,
+  { config, noWorkerMs = NO_WORKER_MS }: ReadinessOptions,
   silence: Silence | undefined,
 ): NamedHealth[] {
-  if (silence === undefined || outward.state().held !== undefined) return [];
+  if (silence === undefined) return [];
   const missing = ticks() - silence.at >= noWorkerMs;
   const detail = `none answers since ${silence.since}: purchases are taken, and charged and sent once one does`;
   return [['workers', { ready: !missing || !config.roles.has('processor'), detail }]];
