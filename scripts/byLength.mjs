@@ -30,13 +30,7 @@ const LONGEST = [
   'processors/authentication',
 ];
 
-/** Files that wait most of their time: for servers, for other processes, for what is silent. */
-const WAITING =
-  /^(adapters\/(eventstoredb|mongodb|nats)\/|api\/ops\/erasures\.|faults\/(files|outages|writeLock)\.|runtime\/readmodels\/maintenance\/rebuildLive\.|service\/(engines\.|processes\/))/;
-
 const placeOf = (file) => LONGEST.indexOf(file.replace(/\.test\.js$/, ''));
-
-export const waits = (file) => WAITING.test(file);
 
 export const isLong = (file) => placeOf(file) !== -1;
 

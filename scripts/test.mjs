@@ -12,17 +12,14 @@ import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { build, root } from './build.mjs';
 import { openMixes } from './engineMixes.mjs';
-import { byLength, waits } from './byLength.mjs';
+import { byLength } from './byLength.mjs';
 import { filesBelow } from './filesBelow.mjs';
 import { killAll, runTestFiles } from './testFiles.mjs';
 import { inBatches } from './testBatches.mjs';
 import { answeringEngines } from './testEngines.mjs';
 import { lastLines } from './testReport.mjs';
 
-/**
- * Processes at once that compute most of the time, and now and then wait. More would be late for leases and pauses. One
- * more runs the files that wait most of theirs.
- */
+/** Processes at once: they compute most of the time, and now and then wait. More would be late for leases and pauses. */
 const SIDE_BY_SIDE = Number(process.env.TEST_SIDE_BY_SIDE ?? availableParallelism() + 1);
 /** Lowest coverage that passes, in percent. */
 const LOWEST = 95;
@@ -88,32 +85,27 @@ function count(result) {
 
 /** @param runs each a file, the label of its run, and its environment */
 async function runAll(runs) {
-  const batches = byLength(inBatches(runs));
-  const idle = batches.filter(([{ file }]) => waits(file));
-  const busy = batches.filter(([{ file }]) => !waits(file));
-  await Promise.all([
-    inLane(() => idle.shift()),
-    // One lane starts with the longest, the others with the shortest: so few long files run side by side, and none is
-    // left for the end.
-    ...Array.from({ length: SIDE_BY_SIDE }, async (_, lane) => inLane(() => (lane === 0 ? busy.shift() : busy.pop()))),
-  ]);
-}
-
-/** Runs one batch after the other. @param next the next one; `undefined`: there is none */
-async function inLane(next) {
-  for (let batch = next(); batch !== undefined; batch = next()) {
-    const files = batch.map(({ file }) => join('dist/test', file));
-    const results = await runTestFiles(files, environment(batch[0].env), names.length > 0);
-    for (const [at, { file, label }] of batch.entries()) {
-      count(results[at]);
-      tell(file, label, results[at]);
-      if (results[at].failed > 0)
-        failing.push({
-          name: `test/${file.replace(/\.js$/, '.ts')}${label === '' ? '' : ` (${label})`}`,
-          output: [results[at].output, ...results[at].trouble].join('\n'),
-        });
-    }
-  }
+  const waiting = byLength(inBatches(runs));
+  await Promise.all(
+    Array.from({ length: SIDE_BY_SIDE }, async (_, lane) => {
+      // One lane starts with the longest, the others with the shortest: so few long files run side by side, and none is
+      // left for the end.
+      const next = () => (lane === 0 ? waiting.shift() : waiting.pop());
+      for (let batch = next(); batch !== undefined; batch = next()) {
+        const files = batch.map(({ file }) => join('dist/test', file));
+        const results = await runTestFiles(files, environment(batch[0].env), names.length > 0);
+        for (const [at, { file, label }] of batch.entries()) {
+          count(results[at]);
+          tell(file, label, results[at]);
+          if (results[at].failed > 0)
+            failing.push({
+              name: `test/${file.replace(/\.js$/, '.ts')}${label === '' ? '' : ` (${label})`}`,
+              output: [results[at].output, ...results[at].trouble].join('\n'),
+            });
+        }
+      }
+    }),
+  );
 }
 
 /** A file of types alone compiles to no code. */

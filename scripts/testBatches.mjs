@@ -9,7 +9,7 @@ const MOST = 6;
 
 /** Their tests see a process of their own from within: its memory, threads, signals, files, or end. */
 const OWN_PROCESS =
-  /^(adapters|demo|deploy|faults|scripts|tracing)\/|^docs\/runbook|^api\/(crashPoints|diskFaults|followers|fullDisk|keyHolders|lateReadModels|projectorGone)|^processors\/(crash|hanging)|^runtime\/coordination|^service\/((app|engines|erasedMemory|onEngines|service)\.|processes\/)|^lib\/(async|logging)\/|^simulation\/(checks|simulate|world)\./;
+  /^(adapters|demo|deploy|faults|scripts|tracing)\/|^docs\/runbook|^api\/(crashPoints|diskFaults|followers|fullDisk|keyHolders|lateReadModels|projectorGone)|^processors\/(crash|hanging)|^runtime\/coordination|^service\/(app|engines|erasedMemory|onEngines|service)\.|^lib\/(async|logging)\/|^simulation\/(checks|simulate|world)\./;
 /** What they change, the next file would find. */
 const CHANGES_PROCESS = /moveClock|SANDBOX|sandbox\/clock|process\.(env\[|chdir|on\()|globalThis/;
 
