@@ -57,10 +57,15 @@ export function givenBack(ledger: RecordRows, transaction: string): number {
 /** The provider as a process reaches it by the link. */
 export function openPaymentAccount(ledger: RecordRows, link: Link): PaymentProvider {
   const simulated = simulatedPayments(openSimulatedRecords(ledger, { link }), clockMs);
-  // It forgets keys, but lists its refunds for good.
+  // It forgets keys, but knows its payments, and lists its refunds, for good.
   const listed = simulatedPayments(openSimulatedRecords(ledger, { link, clock: () => 0 }), clockMs);
+  const { lookUp, cancel, action, find } = listed;
   return {
     ...simulated,
+    lookUp,
+    cancel,
+    action,
+    find,
     async refund(request) {
       const { refund_id, attempt, transaction_id, amount } = request;
       const key = `${REFUND_PREFIX}${refund_id}/${attempt}`;
@@ -82,7 +87,7 @@ export function openPaymentAccount(ledger: RecordRows, link: Link): PaymentProvi
       const reply = await listed.lookUpRefund(lookup);
       if (reply.outcome !== 'never') return reply;
       const { charge_id, started_at } = lookup;
-      const transaction = await simulated.find({ payment_id: charge_id });
+      const transaction = await find({ payment_id: charge_id });
       if (transaction.outcome === 'unknown') return reply;
       const since = started_at === undefined ? Infinity : Date.parse(started_at) - CLOCKS_MS;
       const others = madeByHand(ledger, transaction.transaction_id, since);
