@@ -1,8 +1,6 @@
 /** Route that lists access records (docs/support.md#access-records). */
 import { eventView } from '../../ops/history/eventView.js';
-import { type AccessFilter, type AccessPosition, isCaller, readAccess } from '../../ops/history/accessRecords.js';
-import { personOf } from '../../domain/erasure.js';
-import { giftStream } from '../../domain/gift/events.js';
+import { type AccessFilter, type AccessPosition, readAccess, unknownIn } from '../../ops/history/accessRecords.js';
 import type { Shortcodes } from '../../domain/giftIds.js';
 import { idOf } from '../../domain/streamName.js';
 import { openPeople } from '../../ops/people/index.js';
@@ -30,14 +28,10 @@ export function accessRoutes({
 }: Pick<OpsDeps, 'engines' | 'gifts'>): OpsRoute[] {
   const people = openPeople({ events, subjects });
 
-  /** A misspelled id is refused: an empty answer would say that nobody saw anything. @throws HttpError `schema` */
-  async function refuseUnknown({ person, gift, who }: AccessFilter): Promise<void> {
-    const unknown = 'is not known, and no record of this time is about it';
-    if (who !== undefined && !(await isCaller(events, who)))
-      throw faultOf('who', 'is not known, and no record of this time is theirs');
-    if (person !== undefined && !(await people.isKnown(personOf(person)))) throw faultOf('person', unknown);
-    if (gift !== undefined && (await events.read(giftStream(gift), { limit: 1 })).length === 0)
-      throw faultOf('gift', unknown);
+  /** @throws HttpError `schema` */
+  async function refuseUnknown(filter: AccessFilter): Promise<void> {
+    const unknown = await unknownIn(events, filter, people.isKnown);
+    if (unknown !== undefined) throw faultOf(unknown.field, unknown.fault);
   }
 
   return [

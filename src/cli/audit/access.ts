@@ -4,10 +4,8 @@ import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { type EventView, eventView } from '../../ops/history/eventView.js';
 import { currentTime } from '../../lib/clock.js';
 import { isGiftId, isShortcode } from '../../domain/giftIds.js';
-import { type AccessFilter, type AccessPage, isCaller, readAccess } from '../../ops/history/accessRecords.js';
-import { personOf } from '../../domain/erasure.js';
+import { type AccessFilter, type AccessPage, readAccess, unknownIn } from '../../ops/history/accessRecords.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
-import { giftStream } from '../../domain/gift/events.js';
 import { openPeople } from '../../ops/people/index.js';
 import { type OpenedLog, withLog } from '../engines.js';
 import { giftNamed } from '../giftNamed.js';
@@ -87,17 +85,13 @@ async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> 
   });
 }
 
-/** A misspelled id is refused: an empty answer would say that nobody saw anything. @throws CommandFailure */
-async function refuseUnknown(opened: OpenedLog, { person, gift, who }: AccessFilter): Promise<void> {
-  const unknown = 'is not known, and no record of this time is about it';
-  if (who !== undefined && !(await isCaller(opened.events, who)))
-    throw usageFailure(
-      `--who: ${JSON.stringify(who.slice(0, 100))} is not known, and no record of this time is theirs`,
-    );
-  if (person !== undefined && !(await openPeople(opened).isKnown(personOf(person))))
-    throw usageFailure(`--person: ${JSON.stringify(person.slice(0, 100))} ${unknown}`);
-  if (gift !== undefined && (await opened.events.read(giftStream(gift), { limit: 1 })).length === 0)
-    throw usageFailure(`--gift: ${gift} ${unknown}`);
+/** @throws CommandFailure */
+async function refuseUnknown(opened: OpenedLog, filter: AccessFilter): Promise<void> {
+  const unknown = await unknownIn(opened.events, filter, openPeople(opened).isKnown);
+  if (unknown === undefined) return;
+  const { field, fault } = unknown;
+  const text = (filter[field] ?? '').slice(0, 100);
+  throw usageFailure(`--${field}: ${field === 'gift' ? text : JSON.stringify(text)} ${fault}`);
 }
 
 /** @throws CommandFailure */

@@ -10,6 +10,7 @@ import {
   type OperationStarted,
 } from '../../domain/access.js';
 import { accountStream } from '../../domain/account.js';
+import { type Person, personOf } from '../../domain/erasure.js';
 import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore, Recorded, RecordedEvent } from '../../ports/eventStore.js';
@@ -27,9 +28,24 @@ export interface AccessFilter {
   readonly who?: string | undefined;
 }
 
-/** Whether `who` of a filter may have left records: there is or was such a user, or it is the command line. */
-export async function isCaller(events: Pick<EventStore, 'read'>, who: string): Promise<boolean> {
-  return who.startsWith('cli:') || (await events.read(accountStream('user', who), { limit: 1 })).length > 0;
+/**
+ * The first field of a filter that names nothing, and what is wrong with it. It is to be refused: an empty answer to a
+ * misspelled id would say that nobody saw anything.
+ * @param isKnown whether there is or was such a person
+ * @throws UnavailableError
+ */
+export async function unknownIn(
+  events: Pick<EventStore, 'read'>,
+  { who, person, gift }: AccessFilter,
+  isKnown: (person: Person) => Promise<boolean>,
+): Promise<{ readonly field: keyof AccessFilter; readonly fault: string } | undefined> {
+  const isStored = async (stream: string): Promise<boolean> => (await events.read(stream, { limit: 1 })).length > 0;
+  if (who !== undefined && !who.startsWith('cli:') && !(await isStored(accountStream('user', who))))
+    return { field: 'who', fault: 'is not known, and no record of this time is theirs' };
+  const fault = 'is not known, and no record of this time is about it';
+  if (person !== undefined && !(await isKnown(personOf(person)))) return { field: 'person', fault };
+  if (gift !== undefined && !(await isStored(giftStream(gift)))) return { field: 'gift', fault };
+  return undefined;
 }
 
 /** Position in the stream of a day (UTC, `YYYY-MM-DD`). */
