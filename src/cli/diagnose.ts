@@ -8,7 +8,7 @@ import { UnavailableError } from '../ports/unavailable.js';
 import { PROJECTIONS } from '../projections/index.js';
 import { type Config, ConfigError, loadConfig } from '../service/config.js';
 import { engineSources } from '../service/diagnosis.js';
-import { metricsOf, partsOf } from '../service/diagnosisParts.js';
+import { partsOf, serviceOf } from '../service/diagnosisParts.js';
 import { type OpenedLog, type OpenedStores, withLog, readStores } from './engines.js';
 import { outputOptions } from './exports.js';
 import { blockLines, examples, jsonLine } from './output.js';
@@ -124,10 +124,11 @@ async function diagnosed(
     return { store, models };
   };
   const reasons = [...refused.values()];
+  const service = serviceOf(config, log);
   const findings = await diagnose({
     ...engineSources({ log, read, config, projections: PROJECTIONS }),
     parts: async () =>
-      partsOf(config, {
+      partsOf(config, service, {
         log,
         read,
         isLogOpen: opened !== undefined,
@@ -142,7 +143,7 @@ async function diagnosed(
         await status.close();
       }
     },
-    metrics: async () => metricsOf(config, log),
+    metrics: service.metrics,
     onFault: (error) => stderr.write(`gift: a check failed: ${String(error)}\n`),
   });
   const remedies = reasons.flatMap(({ cause, message }) =>

@@ -24,9 +24,12 @@ interface Reached extends DiagnosedEngines {
  * The engines, and the parts of a service that answers at `HOST` and `PORT`: it knows of files that were removed under
  * it, and of writes that fail, which a second process on the same engines can't see.
  */
-export async function partsOf(config: Config, { log, read, isLogOpen, isLogKnown }: Reached): Promise<Parts> {
-  const { natsUrl } = config;
-  const unready = Object.entries(await partsOfService(config, log)).filter(([, { ready }]) => !ready);
+export async function partsOf(
+  { natsUrl }: Config,
+  service: DiagnosedService,
+  { log, read, isLogOpen, isLogKnown }: Reached,
+): Promise<Parts> {
+  const unready = Object.entries(await service.parts()).filter(([, { ready }]) => !ready);
   // Throws why nothing was looked at.
   if (!isLogKnown && unready.length === 0) log();
   if (!isLogKnown) return Object.fromEntries(unready);
@@ -53,21 +56,37 @@ async function natsHealth(url: string, logId: string): Promise<PartHealth> {
   }
 }
 
-/** Empty where no service of this log answers there: whether one runs is seen by its leases. */
-async function partsOfService(config: Config, log: Reached['log']): Promise<Parts> {
-  const { parts = {}, log: served } = readinessIn(await shownBy(config, '/readyz'));
-  return isOther(served, log) ? {} : parts;
+/** A service of this log. Both are empty where none answers: whether one runs is seen by its leases. */
+interface DiagnosedService {
+  parts(): Promise<Parts>;
+  /** The page `/metrics`. */
+  metrics(): Promise<string>;
 }
 
-/** The page `/metrics` of a service of this log that answers at `HOST` and `PORT`; empty where none does. */
-export async function metricsOf(config: Config, log: Reached['log']): Promise<string> {
-  const [text, page] = await Promise.all([shownBy(config, '/readyz'), shownBy(config, '/metrics')]);
-  return isOther(readinessIn(text).log, log) ? '' : page;
+/** The service at `HOST` and `PORT`, which is asked once whether it is ready, and of which log. */
+export function serviceOf(config: Config, log: Reached['log']): DiagnosedService {
+  let asked: Promise<Shown> | undefined;
+  const own = async (): Promise<Shown | undefined> => {
+    const shown = await (asked ??= shownBy(config, '/readyz').then(readinessIn));
+    return isOther(shown.log, log) ? undefined : shown;
+  };
+  return {
+    parts: async () => (await own())?.parts ?? {},
+    async metrics() {
+      const [page, shown] = await Promise.all([shownBy(config, '/metrics'), own()]);
+      return shown === undefined ? '' : page;
+    },
+  };
 }
 
-function readinessIn(text: string): { readonly parts?: Parts; readonly log?: string } {
+interface Shown {
+  readonly parts?: Parts;
+  readonly log?: string;
+}
+
+function readinessIn(text: string): Shown {
   try {
-    return JSON.parse(text) as ReturnType<typeof readinessIn>;
+    return JSON.parse(text) as Shown;
   } catch {
     // What answers there is no service.
     return {};
