@@ -37,7 +37,10 @@ export interface CodePool {
   draw(segmentId: string, giftId: string, context: CommandContext): Promise<DrawnCode | undefined>;
 }
 
-/** @param mayTake throws where no free code may be given out: another log may have given it (docs/design.md#outward-work) */
+/**
+ * @param mayTake throws where no free code may be given out: another log may have given it
+ * (docs/design.md#outward-work)
+ */
 export function codePool(
   events: EventStore,
   codes: ReadModel<VoucherCodeDocument>,

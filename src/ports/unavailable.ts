@@ -12,7 +12,7 @@ export class UnavailableError extends Error {
   }
 }
 
-/** The error, whose request may have been carried out. */
+/** Returns the error as that of a request which may have been carried out. What it says stays the same. */
 export function withUnknownOutcome(error: UnavailableError): UnavailableError {
   if (error.outcomeUnknown) return error;
   const { message, publicReason } = error;

@@ -230,7 +230,7 @@ function workersWatch(bus: Pick<Bus, 'request'>): () => Promise<Silence | undefi
   };
 }
 
-/** As for process managers that no process leads. */
+/** Every process reports missing workers; those with the role that needs them become unready, as without a leader. */
 function workersHealth(
   { config, noWorkerMs = NO_WORKER_MS }: ReadinessOptions,
   silence: Silence | undefined,

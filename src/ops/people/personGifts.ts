@@ -51,7 +51,7 @@ export async function giftsOfPerson(deps: PersonGiftDeps, person: Person): Promi
     folded === NO_BUILD ? undefined : await numbersFolded(deps, person, folded),
   );
   const bought = new Map<string, FoundGift>();
-  /** Of each gift each way in which it is theirs: a search of all gifts for each reassigned one would stop the process. */
+  /** By gift, then by `as` and `at`: a search of all for each reassigned gift would stop the process. */
   const got = new Map<string, Map<string, FoundGift>>();
   const add = (gift: FoundGift): void => {
     const { gift_id, as, at } = gift;

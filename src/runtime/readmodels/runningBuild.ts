@@ -93,8 +93,8 @@ export async function openBuild(store: ReadStore, projection: Projection): Promi
 
 /**
  * Creates what a running build's collection lacks.
- * @throws UnavailableError where the read store has lost the collection: the next checkpoint of the build in memory would
- * say that the new one is complete
+ * @throws UnavailableError where the read store has lost the collection: the next checkpoint of the build in memory
+ * would say that the new one is complete
  */
 export async function ensureCollection(
   store: ReadStore,

@@ -43,7 +43,10 @@ export class UpperTiles {
     return this.#ends.length >= ENDS_AT_ONCE;
   }
 
-  /** Compares what was taken since the last call. What the folder lacks does not differ. @throws the file system's errors */
+  /**
+   * Compares what was taken since the last call. What the folder lacks does not differ.
+   * @throws the file system's errors
+   */
   async settle(): Promise<void> {
     for (const { tile, hashes } of this.#tiles.splice(0))
       if ((await this.#folder.read(tile))?.equals(hashes) === false)
