@@ -1,4 +1,11 @@
-import { CHARGE_STEP, discardWork, type ParkedEvent, retryWork } from '../domain/parked.js';
+import {
+  CHARGE_STEP,
+  discardWork,
+  type ParkedEvent,
+  type ParkedName,
+  type ParkedWork,
+  retryWork,
+} from '../domain/parked.js';
 import type { RecordedEvent, EventStore, Position } from '../ports/eventStore.js';
 import { type CommandContext, partOf, type StreamState, transactOn, transact } from './transact.js';
 import { type FoundWork, foundWork, findWork, type ParkedDeps } from './findParked.js';
@@ -6,7 +13,7 @@ import { transactionStream } from '../domain/purchase/events.js';
 import { purchaseAggregate } from '../domain/purchase/state.js';
 import { settleCharge } from '../domain/purchase/decisions.js';
 import { giveUpDebit, walletAggregate, walletStream } from '../domain/wallet.js';
-import { readPurchase } from './readStreams.js';
+import { readGiftAndNotification, readPurchase } from './readStreams.js';
 import { declineExchange, paidByGift } from './replaceGift.js';
 import { HISTORY_ONLY } from '../domain/decider.js';
 import { giftStream } from '../domain/gift/events.js';
@@ -52,6 +59,24 @@ export async function discardParked(
   if (outcome.name === 'notification') await giveUpNotification(deps.events, entity, context, discarded.position);
   if (outcome.name === 'purchase' && step === CHARGE_STEP) await giveUpCharge(deps.events, entity, context);
   return outcome;
+}
+
+/**
+ * Whether the discard of this work, at the position `discarded`, was interrupted: the charge or the notification that
+ * it ends has no outcome yet.
+ * @throws UnavailableError
+ */
+export async function isDiscardOpen(
+  events: Pick<EventStore, 'read'>,
+  { name, step, entity }: Pick<ParkedWork, 'step' | 'entity'> & { readonly name: ParkedName },
+  discarded: Position,
+): Promise<boolean> {
+  if (name === 'purchase') return step === CHARGE_STEP && (await readPurchase(events, entity)).status === 'pending';
+  if (name !== 'notification') return false;
+  const { next } = notificationAttempts(...(await readGiftAndNotification(events, entity)));
+  if (next.do === 'nothing') return false;
+  const { occasion } = next.do === 'find out' ? next.attempt : next;
+  return occasion.position <= discarded;
 }
 
 async function decided(

@@ -9,7 +9,7 @@ import type { DiagnosisSources } from '../ops/diagnosis/index.js';
 import { headStatus, openTileFolder } from '../ops/evidence/index.js';
 import { type RecordedCall, recordedCalls } from '../ops/history/recordedCalls.js';
 import { outwardState } from '../ops/outward/outwardWork.js';
-import { waitingGroups } from '../ops/parked/decideGroup.js';
+import { interruptedGroups, waitingGroups } from '../ops/parked/decideGroup.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { KeyStore } from '../ports/keyStore.js';
 import type { ReadStore } from '../ports/readStore.js';
@@ -64,6 +64,7 @@ export function engineSources({ log, read, config, projections }: DiagnosisOptio
     sealed: async () => log().events.sealed(),
     rebuilds: async () => rebuildsOf(read().store, projections),
     parked: async () => waitingGroups(log().events),
+    interrupted: async () => interruptedGroups(log().events),
     lateSends: async () => lateSends(read()),
     async webhooks() {
       const { store, models } = read();

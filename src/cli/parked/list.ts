@@ -14,10 +14,11 @@ import { withLog, readStores } from '../engines.js';
 import { outputOptions } from '../exports.js';
 import { examples, jsonLine, printable, tableLines, blockLines } from '../output.js';
 import { type Terminal, writeLines } from '../terminal.js';
-import { waitingGroups } from '../../ops/parked/decideGroup.js';
+import { interruptedDiscards, waitingGroups } from '../../ops/parked/decideGroup.js';
 import { eventBlocks } from '../../ops/history/eventRows.js';
 import { withLogFallback } from '../../ops/history/withLogFallback.js';
 import { findParked } from '../../commands/findParked.js';
+import { isDiscardOpen } from '../../commands/parkedWork.js';
 import { giftNamed } from '../giftNamed.js';
 import { throwDescribed } from '../refusals.js';
 
@@ -41,15 +42,14 @@ export function filterOptions(command: Command): Command {
 }
 
 /** Parked work that the filter names, the oldest first. @throws UnavailableError */
-export async function parkedEntries(
-  events: EventStore,
-  { process, step, state = 'parked' }: ParkedFilter,
-): Promise<ParkedEntry[]> {
+export async function parkedEntries(events: EventStore, filter: ParkedFilter): Promise<ParkedEntry[]> {
+  const { process, state = 'parked' } = filter;
   const all = await parkedInLog(events, process === undefined ? PARKED_NAMES : [process]);
-  return all.filter(
-    ({ document }) => (state === 'all' || document.state === state) && (step === undefined || document.step === step),
-  );
+  return all.filter((entry) => isChosen(entry, filter) && (state === 'all' || entry.document.state === state));
 }
+
+const isChosen = ({ document }: ParkedEntry, { process, step }: ParkedFilter): boolean =>
+  (process === undefined || document.name === process) && (step === undefined || document.step === step);
 
 export function parkedListCommand(terminal: Terminal): Command {
   const command = new Command('list')
@@ -71,15 +71,24 @@ export function parkedListCommand(terminal: Terminal): Command {
 }
 
 async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
-  const entries = await withLog(terminal, async ({ events }) => parkedEntries(events, flags));
+  const [entries, interrupted] = await withLog(terminal, async ({ events }) => [
+    await parkedEntries(events, flags),
+    flags.state === 'parked' ? await interruptedDiscards(events, (entry) => isChosen(entry, flags)) : [],
+  ]);
+  for (const { id, document } of interrupted)
+    terminal.stderr.write(
+      `${id}: the discard of this ${document.name} ${document.step} was interrupted, so it is open still: ${discardAgain(id)}\n`,
+    );
   if (flags.json === true)
     return writeLines(
       terminal.stdout,
       entries.map((entry) => jsonLine(parkedView(entry))),
     );
-  if (entries.length === 0) return writeLines(terminal.stdout, [noneOf(flags)]);
+  if (entries.length === 0) return interrupted.length > 0 ? undefined : writeLines(terminal.stdout, [noneOf(flags)]);
   await writeLines(terminal.stdout, tableOf(entries, flags.state, terminal.stdout.columns));
 }
+
+const discardAgain = (id: string): string => `gift parked discard ${id} --reason "<why>" ends it`;
 
 /** A filter without a match must not look as if all were well. */
 function noneOf({ state, process, step }: ListFlags): string {
@@ -146,13 +155,20 @@ export function parkedShowCommand(terminal: Terminal): Command {
   return outputOptions(command, { csv: false })
     .addHelpText('after', examples('gift parked show 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5'))
     .action(async (id: string, { json }: { readonly json?: true }) => {
-      const work = await readStores(terminal, async (opened) => {
+      const [work, isOpen] = await readStores(terminal, async (opened) => {
         const { events, models } = opened;
         const { gifts } = withLogFallback(events, models, terminal.signal);
         const found = await findParked({ events, parked: models.parked, gifts }, await giftNamed(opened, id));
-        return parkedWithEvents(events, found, { personal: false });
+        const shown = await parkedWithEvents(events, found, { personal: false });
+        const { state, position } = shown;
+        return [
+          shown,
+          state === 'discarded' && (await isDiscardOpen(events, { ...found.work, name: found.name }, position)),
+        ] as const;
       }).catch(throwDescribed);
-      await writeLines(terminal.stdout, json === true ? [jsonLine(work)] : inWords(work, terminal.stdout.columns));
+      const next = isOpen ? `its discard was interrupted: ${discardAgain(work.id)}` : WHAT_NEXT[work.state](work);
+      const { columns } = terminal.stdout;
+      await writeLines(terminal.stdout, json === true ? [jsonLine(work)] : inWords(work, next, columns));
     });
 }
 
@@ -165,11 +181,11 @@ const WHAT_NEXT: Readonly<Record<ParkedView['state'], (work: ParkedWithEvents) =
   discarded: () => 'it will not be done',
 };
 
-function inWords(work: ParkedWithEvents, columns: number | undefined): string[] {
+function inWords(work: ParkedWithEvents, next: string, columns: number | undefined): string[] {
   const { id, process, step, entity, transaction_id, state, cause, times, events } = work;
   const about = [
     `parked work ${id}: ${process} ${step} of ${entity}${entity === transaction_id ? '' : ` (transaction ${transaction_id})`}`,
-    `${state}, after being parked ${times} ${times === 1 ? 'time' : 'times'} in a row; ${WHAT_NEXT[state](work)}`,
+    `${state}, after being parked ${times} ${times === 1 ? 'time' : 'times'} in a row; ${next}`,
     `cause: ${cause}`,
   ];
   return [

@@ -22,7 +22,7 @@ import {
   type Routine,
   type SettingsState,
 } from './checks/operation.js';
-import { checkParked, checkRebuilds, type NamedRebuild, checkStatus } from './checks/status.js';
+import { checkInterrupted, checkParked, checkRebuilds, type NamedRebuild, checkStatus } from './checks/status.js';
 import { checkSends, checkWebhooks, type EndpointState, type LateSends } from './checks/sending.js';
 import { type Finding, type Found, inOrder } from './findings.js';
 
@@ -36,6 +36,8 @@ export interface DiagnosisSources {
   readonly sealed: () => Promise<boolean>;
   readonly rebuilds: () => Promise<readonly NamedRebuild[]>;
   readonly parked: () => Promise<readonly ParkedGroup[]>;
+  /** Parked work whose discard was interrupted. */
+  readonly interrupted: () => Promise<readonly ParkedGroup[]>;
   /** What was to be sent some minutes ago. */
   readonly lateSends: () => Promise<LateSends>;
   readonly webhooks: () => Promise<readonly EndpointState[]>;
@@ -94,6 +96,7 @@ function checksOf(sources: DiagnosisSources): readonly Check[] {
       },
     },
     { subject: 'parked work', find: async () => checkParked(await sources.parked()) },
+    { subject: 'discards of parked work', find: async () => checkInterrupted(await sources.interrupted()) },
     {
       subject: 'scheduled sending',
       async find() {

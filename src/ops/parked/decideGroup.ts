@@ -1,10 +1,8 @@
 /** Retries or discards the parked work of a group, piece by piece (docs/support.md#parked-work-by-group). */
 import type { CommandContext } from '../../commands/transact.js';
 import type { ParkedDeps } from '../../commands/findParked.js';
-import { discardParked, type ParkedOutcome, type retryParked } from '../../commands/parkedWork.js';
-import { readGiftAndNotification, readPurchase } from '../../commands/readStreams.js';
-import { notificationAttempts } from '../../domain/notification.js';
-import { CHARGE_STEP, PARKED_NAMES, type ParkedEvent, parkedId, parkedStream } from '../../domain/parked.js';
+import { discardParked, isDiscardOpen, type ParkedOutcome, type retryParked } from '../../commands/parkedWork.js';
+import { PARKED_NAMES, type ParkedEvent, parkedId, parkedStream } from '../../domain/parked.js';
 import { Refusal } from '../../domain/refusal.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
@@ -17,6 +15,11 @@ const READS_AT_ONCE = 8;
 /** Groups of what waits for a person. @throws UnavailableError */
 export async function waitingGroups(events: EventStore): Promise<ParkedGroup[]> {
   return parkedGroups((await parkedInLog(events)).filter(isWaiting));
+}
+
+/** Groups of interrupted discards, for the diagnosis. @throws UnavailableError */
+export async function interruptedGroups(events: EventStore): Promise<ParkedGroup[]> {
+  return parkedGroups(await interruptedDiscards(events));
 }
 
 interface GroupMembers {
@@ -33,28 +36,31 @@ export async function groupMembers(events: EventStore, groupId: string): Promise
 }
 
 /**
- * Ends the discards of a group that were interrupted after their own event: their charge is still open, or their
- * notification. They wait for nobody any more, so nothing else would. @throws UnavailableError
+ * Work whose discard was interrupted after its own event: its charge, or its notification, is still open. It waits for
+ * nobody any more, so nothing else would end it. @throws UnavailableError
  */
+export async function interruptedDiscards(
+  events: EventStore,
+  isMeant: (entry: ParkedEntry) => boolean = () => true,
+): Promise<ParkedEntry[]> {
+  const all = await parkedInLog(events);
+  const discarded = all.filter((entry) => entry.document.state === 'discarded' && isMeant(entry));
+  const open = new Set<ParkedEntry>();
+  await inParallel(discarded, READS_AT_ONCE, async (entry) => {
+    if (await isDiscardOpen(events, entry.document, entry.document.changed)) open.add(entry);
+  });
+  return discarded.filter((entry) => open.has(entry));
+}
+
+/** Ends the interrupted discards of a group. @throws UnavailableError */
 export async function finishDiscards(
   deps: ParkedDeps,
   groupId: string,
   context: CommandContext,
   reason: string,
 ): Promise<void> {
-  const members = (await parkedInLog(deps.events)).filter((entry) => parkedGroupId(entry) === groupId);
-  const discarded = members.filter(({ document }) => document.state === 'discarded');
-  await inParallel(discarded, READS_AT_ONCE, async ({ id, document }) => {
-    if (await isOpen(deps.events, document)) await discardParked(deps, id, context, reason);
-  });
-}
-
-/** Whether the work of these parkings has no outcome yet, as far as a discard ends it. */
-async function isOpen(events: EventStore, { name, step, entity }: ParkedEntry['document']): Promise<boolean> {
-  if (name === 'purchase') return step === CHARGE_STEP && (await readPurchase(events, entity)).status === 'pending';
-  if (name !== 'notification') return false;
-  const [gift, notification] = await readGiftAndNotification(events, entity);
-  return notificationAttempts(gift, notification).next.do !== 'nothing';
+  const open = await interruptedDiscards(deps.events, (entry) => parkedGroupId(entry) === groupId);
+  await inParallel(open, READS_AT_ONCE, async ({ id }) => void (await discardParked(deps, id, context, reason)));
 }
 
 const isWaiting = ({ document }: ParkedEntry): boolean => document.state === 'parked';

@@ -5,11 +5,14 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import { loadConfig } from '../../../src/service/config.js';
 import { parkedId } from '../../../src/domain/parked.js';
+import { interruptedGroups } from '../../../src/ops/parked/decideGroup.js';
+import { parkedWork } from '../../../src/ops/status/parkedWork.js';
 import { openLog } from '../../../src/service/engines.js';
 import { type Ran, gift } from '../../support/service/cli.js';
 import { openTestEngines } from '../../support/engines/engines.js';
 import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../../support/fixtures/parkedWork.js';
 import { type Json, type Service, startService } from '../../support/service/service.js';
+import { eventOf } from '../../support/service/testLog.js';
 import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('cli/parked');
@@ -145,6 +148,29 @@ test('a discard takes it off the list for good, and it stays in the log', async 
     (await parked('show', refund)).out,
     /discarded, after being parked 1 time in a row; it will not be done/,
   );
+});
+
+test('names a charge whose discard died before it was declined, until it is discarded again', async () => {
+  const { transaction } = await parkedPurchase(service);
+  const id = parkedId('purchase', transaction);
+  const count = parkedWork(service.events);
+  const before = (await count()).get('purchase') ?? 0;
+  const work = { entity: transaction, transaction_id: transaction, step: 'charge', times: 1, reason: 'x' };
+  await service.events.append('parked-purchase', [eventOf('WorkDiscarded', work)], 'any');
+  const again = `gift parked discard ${id} --reason "<why>" ends it\n`;
+  const open = `${id}: the discard of this purchase charge was interrupted, so it is open still: ${again}`;
+  assert.equal((await parked('list')).err, open);
+  assert.equal((await parked('list', '--process', 'refund')).err, '');
+  assert.match((await parked('show', id)).out, /in a row; its discard was interrupted: gift parked discard /);
+  assert.equal((await count()).get('purchase'), before, 'the alert goes on');
+  const found = (await interruptedGroups(service.events)).map(({ example }) => example);
+  assert.deepEqual(found, [id], 'the diagnosis names it');
+
+  assert.equal((await parked('discard', id, ...REASON)).code, 0);
+  assert.equal((await parked('list')).err, '');
+  assert.match((await parked('show', id)).out, /in a row; it will not be done/);
+  assert.equal((await count()).get('purchase'), before - 1);
+  assert.deepEqual(await interruptedGroups(service.events), []);
 });
 
 test('decides many at once, all or by id, and reports those that it could not', async () => {

@@ -62,6 +62,7 @@ function sources(changed: Partial<DiagnosisSources> = {}): DiagnosisSources {
     sealed: async () => false,
     rebuilds: async () => [],
     parked: async () => [],
+    interrupted: async () => [],
     lateSends: async () => ({ count: 0, more: false }),
     webhooks: async () => [],
     head: async () => ({ uncosigned: [] }),
@@ -206,6 +207,12 @@ const TABLE: readonly (readonly [
         /3 × .* the provider was in trouble/,
       ] as const,
   ),
+  [
+    'the discard of a charge died before it was declined',
+    { interrupted: async () => [{ ...GROUP, process: 'purchase' }] },
+    ['parked_purchases'],
+    /discarded, but the discard was interrupted: 3 × /,
+  ],
   [
     'the keys are those of another log',
     { keys: async () => 'HASH_KEY: this is not the key that the event log was made with' },

@@ -172,9 +172,21 @@ const CODES: Readonly<Record<ParkedName, FindingCode>> = {
 };
 
 export function checkParked(groups: readonly ParkedGroup[]): Found[] {
-  return groups.map(({ id, process, step, cause, count, first_at, last_at, example }) => ({
-    code: CODES[process],
-    what: `${count} × ${process} ${step}, ${first_at === last_at ? first_at : `${first_at} to ${last_at}`}, such as ${example}: ${cause}`,
-    command: `gift parked retry --group ${id} --reason "<why>"`,
+  return groups.map((group) => ({
+    code: CODES[group.process],
+    what: describeGroup(group),
+    command: `gift parked retry --group ${group.id} --reason "<why>"`,
   }));
 }
+
+/** Discards that died before they had declined the charge, or failed the notification: nothing else ends these. */
+export function checkInterrupted(groups: readonly ParkedGroup[]): Found[] {
+  return groups.map((group) => ({
+    code: CODES[group.process],
+    what: `discarded, but the discard was interrupted: ${describeGroup(group)}`,
+    command: `gift parked discard ${group.example} --reason "<why>"`,
+  }));
+}
+
+const describeGroup = ({ process, step, cause, count, first_at, last_at, example }: ParkedGroup): string =>
+  `${count} × ${process} ${step}, ${first_at === last_at ? first_at : `${first_at} to ${last_at}`}, such as ${example}: ${cause}`;
