@@ -2,7 +2,6 @@
 import type { TlogProof } from '../../../src/ops/evidence/format/checkProof.js';
 import type { Leaf } from '../../../src/ops/evidence/format/leaf.js';
 import {
-  fromBase64,
   fromDecimal,
   HASH_BYTES,
   hashFromBase64,
@@ -56,7 +55,6 @@ export function parseLeaf(bytes: Uint8Array): Leaf {
 }
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
-const EXTRA = 'extra ';
 const INDEX = 'index ';
 const MAX_HASHES = 63;
 
@@ -69,15 +67,12 @@ export function parseTlogProof(text: string): TlogProof {
   if (end < 0) throw new MalformedEvidenceError('a proof has an empty line before its checkpoint');
   const [first, ...lines] = text.slice(0, end).split('\n');
   if (first !== FIRST_LINE) throw new MalformedEvidenceError(`a proof starts with the line ${FIRST_LINE}`);
-  const extra = lines[0]?.startsWith(EXTRA) === true ? lines.shift()?.slice(EXTRA.length) : undefined;
   const index = lines.shift();
   if (index?.startsWith(INDEX) !== true) throw new MalformedEvidenceError('a proof has a line with an index');
   if (lines.length > MAX_HASHES) throw new MalformedEvidenceError(`a proof has more than ${MAX_HASHES} hashes`);
-  if (extra === '') throw new MalformedEvidenceError('a proof without extra data has no line for it');
   const checkpoint = text.slice(end + 2);
   parseNote(checkpoint);
   return {
-    ...(extra === undefined ? {} : { extra: fromBase64(extra, "a proof's extra data") }),
     index: fromDecimal(index.slice(INDEX.length), "a proof's index"),
     inclusion: lines.map((line) => hashFromBase64(line, 'a hash of a proof')),
     checkpoint,

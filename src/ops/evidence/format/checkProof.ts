@@ -160,8 +160,6 @@ export function isInLog(event: ProvenEvent, head: TreeHead): boolean {
 }
 
 export interface TlogProof {
-  /** Extra data, which the proof does not authenticate. */
-  readonly extra?: Uint8Array | undefined;
   readonly index: number;
   readonly inclusion: readonly Uint8Array[];
   /** The checkpoint as a signed note. */
@@ -169,18 +167,10 @@ export interface TlogProof {
 }
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
-const EXTRA = 'extra ';
 const INDEX = 'index ';
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
 
-export function formatTlogProof({ extra, index, inclusion, checkpoint }: TlogProof): string {
-  return [
-    FIRST_LINE,
-    ...(extra === undefined || extra.length === 0 ? [] : [EXTRA + base64(extra)]),
-    INDEX + index,
-    ...inclusion.map(base64),
-    '',
-    checkpoint,
-  ].join('\n');
+export function formatTlogProof({ index, inclusion, checkpoint }: TlogProof): string {
+  return [FIRST_LINE, INDEX + index, ...inclusion.map(base64), '', checkpoint].join('\n');
 }

@@ -14,8 +14,6 @@ export interface Checkpoint extends TreeHead {
 
 export interface ParsedCheckpoint extends Checkpoint {
   readonly root: Buffer;
-  /** Extension lines after the root; checkpoints of this service have none. */
-  readonly extensions: readonly string[];
 }
 
 /** The checkpoint's text with its last newline: the body of a note. */
@@ -28,15 +26,15 @@ export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
 /** @throws MalformedEvidenceError also for a size over 2^53-1 */
 export function parseCheckpoint(text: string): ParsedCheckpoint {
   const [origin, size, root, ...rest] = text.split('\n');
-  const extensions = rest.slice(0, -1);
   if (origin === undefined || size === undefined || root === undefined || rest.at(-1) !== '')
     throw new MalformedEvidenceError('a checkpoint has at least three lines, and each ends with a newline');
-  if (origin === '' || extensions.includes('')) throw new MalformedEvidenceError('a checkpoint has no empty lines');
+  // Extension lines may follow the root; checkpoints of this service have none.
+  if (origin === '' || rest.slice(0, -1).includes(''))
+    throw new MalformedEvidenceError('a checkpoint has no empty lines');
   return {
     origin,
     size: fromDecimal(size, "a checkpoint's size"),
     root: hashFromBase64(root, "a checkpoint's root"),
-    extensions,
   };
 }
 

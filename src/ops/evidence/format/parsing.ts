@@ -9,6 +9,21 @@ export class MalformedEvidenceError extends EvidenceError {
   override readonly name = 'MalformedEvidenceError';
 }
 
+/** For `catch` of a promise: none where what was read is malformed. @throws every other error */
+export function noneIfMalformed(error: unknown): undefined {
+  if (error instanceof MalformedEvidenceError) return undefined;
+  throw error;
+}
+
+/** What `read` returns; `undefined`: it is malformed. @throws every other error */
+export function unlessMalformed<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    return noneIfMalformed(error);
+  }
+}
+
 /** A note without a valid signature of a known key, or with an invalid one. */
 export class UntrustedNoteError extends EvidenceError {
   override readonly name = 'UntrustedNoteError';

@@ -27,14 +27,6 @@ export interface ParsedNote {
   readonly signatures: readonly NoteSignature[];
 }
 
-interface OpenedNote {
-  readonly body: string;
-  /** The first valid signature of each known key. */
-  readonly signatures: readonly NoteSignature[];
-  /** Signatures of unknown keys, which prove nothing. */
-  readonly others: readonly NoteSignature[];
-}
-
 const MAX_BYTES = 1_000_000;
 const MAX_SIGNATURES = 100;
 const DASH = '\u2014 ';
@@ -106,25 +98,25 @@ export function parseSignatures(lines: string): NoteSignature[] {
 /**
  * Parses a note and verifies its signatures by the known keys. Unknown keys are ignored, also where they share a name
  * or an id with a known one.
+ * @returns the first valid signature of each known key
  * @throws MalformedEvidenceError; UnknownSignersError where no known key signed; UntrustedNoteError where a known key's
  * signature is invalid
  */
-export function openNote(note: string | Uint8Array, verifiers: readonly NoteVerifier[]): OpenedNote {
+export function openNote(note: string | Uint8Array, verifiers: readonly NoteVerifier[]): ParsedNote {
   const { body, signatures: all } = parseNote(note);
   const known = new Map(verifiers.map((verifier) => [keyName(verifier), verifier]));
   if (known.size < verifiers.length) throw new MalformedEvidenceError('two known keys have the same name and id');
   const valid = new Map<string, NoteSignature>();
-  const others: NoteSignature[] = [];
   for (const found of all) {
     const name = keyName(found);
     const verifier = known.get(name);
-    if (verifier === undefined) others.push(found);
-    else if (!verifier.verify(body, found.signature))
+    if (verifier === undefined) continue;
+    if (!verifier.verify(body, found.signature))
       throw new UntrustedNoteError(`the signature of ${name} is not valid for this text`);
-    else if (!valid.has(name)) valid.set(name, found);
+    if (!valid.has(name)) valid.set(name, found);
   }
   if (valid.size === 0) throw new UnknownSignersError('no known key has signed this note');
-  return { body, signatures: [...valid.values()], others };
+  return { body, signatures: [...valid.values()] };
 }
 
 function parseSignature(line: string): NoteSignature {

@@ -3,7 +3,7 @@
  * eight levels of the tree. Bundles of the log's entries have the indexes and widths of the tiles of level 0.
  */
 import { EMPTY_ROOT, hashChildren, hashPerfect, type HashReader, rootAt, type TreeNode } from './merkleTree.js';
-import { fromDecimal, HASH_BYTES, MalformedEvidenceError } from './parsing.js';
+import { fromDecimal, HASH_BYTES, MalformedEvidenceError, noneIfMalformed, unlessMalformed } from './parsing.js';
 
 const TILE_HEIGHT = 8;
 export const TILE_WIDTH = 256;
@@ -52,12 +52,7 @@ export function parseTilePath(path: string): Tile {
 
 /** The tile at a path; `undefined`: it is the path of no tile. */
 export function tileAt(path: string): Tile | undefined {
-  try {
-    return parseTilePath(path);
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) return undefined;
-    throw error;
-  }
+  return unlessMalformed(() => parseTilePath(path));
 }
 
 /** The width of a tile in a tree of this size; 0: the tree has no such tile. */
@@ -97,15 +92,10 @@ export async function rootOfTiles(
   readTile: (tile: HashTile) => Promise<Uint8Array | undefined>,
   size: number,
 ): Promise<Buffer | undefined> {
-  try {
-    return await rootAt(
-      tileHashReader(async (tile) => (await readTile(tile)) ?? Buffer.alloc(0), size),
-      size,
-    );
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) return undefined;
-    throw error;
-  }
+  return rootAt(
+    tileHashReader(async (tile) => (await readTile(tile)) ?? Buffer.alloc(0), size),
+    size,
+  ).catch(noneIfMalformed);
 }
 
 async function wholeTile(readTile: TileReader, tile: HashTile): Promise<Uint8Array> {

@@ -1,11 +1,11 @@
 /** The latest signed heads of a log and their witnesses, from what is stored (docs/support.md#evidence-at-a-glance). */
 import { type LogVerified, verificationStream } from '../../../domain/logVerified.js';
 import { treeHeadStream, type TreeHeadSigned } from '../../../domain/treeHeads.js';
-import type { EventStore, RecordedEvent } from '../../../ports/eventStore.js';
+import type { EventStore } from '../../../ports/eventStore.js';
 import { lastEvent } from '../../../runtime/log/lastEvent.js';
 import { cosignatureVerifier, cosignedAt, parseCheckpoint } from '../format/checkpoint.js';
 import { keyName } from '../format/noteKeys.js';
-import { MalformedEvidenceError } from '../format/parsing.js';
+import { unlessMalformed } from '../format/parsing.js';
 import { parseNote } from '../format/signedNote.js';
 import type { TileFolder } from '../tree/tileFolder.js';
 import { firstUncovered, uncosignedIn } from './headStatus.js';
@@ -64,8 +64,9 @@ export async function evidenceView(
   const found =
     last === undefined ? [] : await events.read(stream, { from: Math.max(0, last.revision - MOST_HEADS + 1) });
   const note = await folder.head();
-  const published = note === undefined ? undefined : publishedHead(note, witnesses);
-  const heads = found.map((event) => ({ event, head: readHead(event) })).toReversed();
+  // What was altered, so that it is not a head, has no size: a verification names it.
+  const published = note === undefined ? undefined : unlessMalformed(() => cosignedHead(note, witnesses));
+  const heads = found.map((event) => ({ event, head: unlessMalformed(() => headOf(event)) })).toReversed();
   const covered = (last?.data as TreeHeadSigned['data'] | undefined)?.position;
   return {
     origin: heads.find(({ head }) => head !== undefined)?.head?.origin ?? null,
@@ -94,30 +95,10 @@ async function lastVerified(events: Pick<EventStore, 'logId' | 'read'>): Promise
   return { at: last.at, by: last.metadata.by.user ?? null, events: (last.data as LogVerified['data']).events };
 }
 
-/** @returns `undefined` where the event's text was altered, so that it is not a head */
-function readHead(event: RecordedEvent): ReturnType<typeof headOf> | undefined {
-  try {
-    return headOf(event);
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) return undefined;
-    throw error;
-  }
-}
-
-/** @returns `undefined` where the file was altered, so that it is not a head */
-function publishedHead(
+function cosignedHead(
   note: string,
   witnesses: readonly string[],
-): { readonly size: number; readonly root: string; readonly cosigned: readonly Cosigned[] } | undefined {
-  try {
-    return cosignedHead(note, witnesses);
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) return undefined;
-    throw error;
-  }
-}
-
-function cosignedHead(note: string, witnesses: readonly string[]): NonNullable<ReturnType<typeof publishedHead>> {
+): { readonly size: number; readonly root: string; readonly cosigned: readonly Cosigned[] } {
   const { body, signatures } = parseNote(note);
   const { size, root } = parseCheckpoint(body);
   const cosigned = witnesses.map(cosignatureVerifier).flatMap((verifier) => {

@@ -5,8 +5,8 @@ import type { EventStore, Position } from '../../../ports/eventStore.js';
 import { lastEvent } from '../../../runtime/log/lastEvent.js';
 import { cosignatureVerifier } from '../format/checkpoint.js';
 import { keyName } from '../format/noteKeys.js';
-import { MalformedEvidenceError } from '../format/parsing.js';
-import { type NoteSignature, parseNote } from '../format/signedNote.js';
+import { unlessMalformed } from '../format/parsing.js';
+import { parseNote } from '../format/signedNote.js';
 import type { TileFolder } from '../tree/tileFolder.js';
 import { headOf } from './signedHeads.js';
 
@@ -55,19 +55,10 @@ export async function firstUncovered(
 
 /** Names of keys without a line in the note; whether a line's signature is valid, a verification tells. */
 export function uncosignedIn(note: string, witnesses: readonly string[]): string[] {
-  const signed = new Set(signaturesIn(note).map(keyName));
+  // A published head that is unreadable has no signature: the keeper of the tree, and a verification, name it.
+  const signed = new Set(unlessMalformed(() => parseNote(note))?.signatures.map(keyName));
   return witnesses
     .map((key) => cosignatureVerifier(key))
     .filter((key) => !signed.has(keyName(key)))
     .map(({ name }) => name);
-}
-
-/** A published head that is unreadable has no signature: the keeper of the tree, and a verification, name it. */
-function signaturesIn(note: string): readonly NoteSignature[] {
-  try {
-    return parseNote(note).signatures;
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) return [];
-    throw error;
-  }
 }

@@ -70,7 +70,7 @@ export async function* headsInLog(
         yield { ...headToCheck({ from, note: noteIn(data) }, verifiersOf), position };
       } catch (error) {
         if (!(error instanceof MalformedEvidenceError)) throw error;
-        yield { origin: '', size: 0, root: Buffer.alloc(0), extensions: [], from, position, fault: error.message };
+        yield { origin: '', size: 0, root: Buffer.alloc(0), from, position, fault: error.message };
       }
     }
 }

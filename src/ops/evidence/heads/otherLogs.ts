@@ -10,7 +10,7 @@ import type { EventStore, RecordedEvent } from '../../../ports/eventStore.js';
 import { AlteredEventError } from '../../../ports/unavailable.js';
 import { lastEvent } from '../../../runtime/log/lastEvent.js';
 import { parseCheckpoint } from '../format/checkpoint.js';
-import { MalformedEvidenceError } from '../format/parsing.js';
+import { MalformedEvidenceError, unlessMalformed } from '../format/parsing.js';
 import { parseNote } from '../format/signedNote.js';
 import { tileFolder } from '../tree/tileFolder.js';
 import { type HeadToCheck, headToCheck } from './headsToCheck.js';
@@ -37,15 +37,10 @@ export async function headToContinue(
 function headOfAnotherLog(stream: string, data: unknown): ContinuedHead | undefined {
   const note = (data as Partial<TreeHeadSigned['data']> | null)?.note ?? '';
   const logId = stream.slice(HEADS.length);
-  try {
-    const { origin, size, root } = parseCheckpoint(parseNote(note).body);
-    return origin.endsWith(originOf('', logId))
-      ? { log_id: logId, size, root: root.toString('base64'), note }
-      : undefined;
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) return undefined;
-    throw error;
-  }
+  const head = unlessMalformed(() => parseCheckpoint(parseNote(note).body));
+  return head?.origin.endsWith(originOf('', logId)) === true
+    ? { log_id: logId, size: head.size, root: head.root.toString('base64'), note }
+    : undefined;
 }
 
 /** The heads that this log continues: that of the log it was made from, that of the one before, and so on. */
@@ -78,7 +73,6 @@ async function headNamed(
     origin: '',
     size: Number.isSafeInteger(size) ? size : 0,
     root: Buffer.alloc(0),
-    extensions: [],
     from,
     fault,
   });
@@ -144,10 +138,5 @@ async function foldersIn(dir: string): Promise<string[]> {
 async function headIn(folder: string, verifiersOf: VerifiersOf): Promise<HeadToCheck | undefined> {
   const note = await tileFolder(folder).head();
   if (note === undefined) return undefined;
-  try {
-    return headToCheck({ from: folder, note }, verifiersOf);
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) return undefined;
-    throw error;
-  }
+  return unlessMalformed(() => headToCheck({ from: folder, note }, verifiersOf));
 }

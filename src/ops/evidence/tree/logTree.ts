@@ -7,7 +7,7 @@ import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { PublicReasonError } from '../../../runtime/supervision/followers.js';
 import { hashPerfect, type HashReader, rootAt, type TreeHead } from '../format/merkleTree.js';
-import { HASH_BYTES, MalformedEvidenceError } from '../format/parsing.js';
+import { HASH_BYTES, noneIfMalformed } from '../format/parsing.js';
 import { TILE_WIDTH, tileHashReader, tileWidthAt, TreeBuilder } from '../format/tiles.js';
 import { type LeafBatch, leafBatches, NO_LEAF } from './leafBatches.js';
 import type { Leaves } from './leaves.js';
@@ -16,7 +16,7 @@ import type { TileFolder, TileHashes } from './tileFolder.js';
 const BATCH = 1_000;
 
 /** The log agrees with its signed head, but its tiles did not: they have been removed, and the tree is void. */
-export class SpoiltTilesError extends Error {
+class SpoiltTilesError extends Error {
   override readonly name = 'SpoiltTilesError';
 }
 
@@ -177,12 +177,7 @@ async function agrees(
 /** The tree's root at an earlier size; `undefined`: tiles are missing or truncated. */
 async function rootOf(deps: LogTreeDeps, builder: TreeBuilder, size: number): Promise<Buffer | undefined> {
   if (size === builder.size) return builder.root();
-  try {
-    return await rootAt(hashesOf(deps, builder, size), size);
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) return undefined;
-    throw error;
-  }
+  return rootAt(hashesOf(deps, builder, size), size).catch(noneIfMalformed);
 }
 
 /** A reader of the tree's nodes, whose calls throw MalformedEvidenceError where tiles are missing or truncated. */

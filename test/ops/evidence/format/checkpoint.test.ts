@@ -33,7 +33,7 @@ const GO = 'go.sum database tree\n123456789012\nTszzRgjTG6xce+z2AG31kAXYKBgQVtCS
 test('is written and read as others do', () => {
   const head = { origin: 'go.sum database tree', size: 123_456_789_012, root: hashLeaf(Buffer.from('hello world')) };
   assert.equal(formatCheckpoint(head), GO);
-  assert.deepEqual(parseCheckpoint(GO), { ...head, extensions: [] });
+  assert.deepEqual(parseCheckpoint(GO), head);
 });
 
 test('of the Go checksum database opens with its key', () => {
@@ -45,7 +45,7 @@ test('of the Go checksum database opens with its key', () => {
 });
 
 test('may have extension lines of others', () => {
-  assert.deepEqual(parseCheckpoint(`${GO}a line\nanother\n`).extensions, ['a line', 'another']);
+  assert.deepEqual(parseCheckpoint(`${GO}a line\nanother\n`), parseCheckpoint(GO));
 });
 
 test('is refused in any other form', () => {

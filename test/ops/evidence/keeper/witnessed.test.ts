@@ -267,7 +267,7 @@ for (const [what, latest, name] of [
     await log.keepUntilSigned();
     await log.fill(3);
     const { origin } = (await lastSignedHead(log.events))!;
-    const made = { origin, size: 9, root: Buffer.alloc(32, 1), extensions: [] };
+    const made = { origin, size: 9, root: Buffer.alloc(32, 1) };
     const note = signNote(
       formatCheckpoint(made),
       headKeys(['another key, of thirty-two bytes at least'], origin).signers,
