@@ -10,7 +10,7 @@ import type { CommandContext } from './transact.js';
 import { type GiftDeps, type LoadedGift, handleGift, loadGift, withPhoneOwner } from './loadGift.js';
 import { refuseRepeats } from './refuseRepeats.js';
 
-export interface Redeemed {
+interface Redeemed {
   readonly redemption: GiftRedeemed['data'];
   readonly event: RecordedEvent;
   readonly replayed: boolean;

@@ -15,7 +15,7 @@ export interface Message {
   readonly body: string;
 }
 
-export const PING = 'ping';
+const PING = 'ping';
 
 export interface MessageDeps {
   readonly feed: Pick<ReadModel<FeedDocument>, 'get'>;

@@ -10,7 +10,7 @@ export const PROGRESS = 'webhook/';
 export const progressRecord = (endpointId: string): string => PROGRESS + endpointId;
 
 /** A part of the feed after `after`, up to `through`. */
-export interface Part {
+interface Part {
   readonly after: Position;
   readonly through: Position;
   /** Limits the part to events before this time (ISO 8601, UTC); absent: all of it. */

@@ -23,7 +23,7 @@ interface Delivery {
 
 export type Outcome = Answered | Unanswered;
 
-export interface Answered {
+interface Answered {
   readonly status: number;
   /** Beginning of the answer's body, as text. */
   readonly response: string;

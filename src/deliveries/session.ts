@@ -61,7 +61,7 @@ export interface SessionDeps extends Omit<
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   /** Ends the session; also aborted when the lease is lost. */
   readonly signal: AbortSignal;
   readonly lease: LineDeps['lease'];

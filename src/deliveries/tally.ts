@@ -1,7 +1,7 @@
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 
 /** `unreached`: a failure while no endpoint answers, which may be our own outage. */
-export const OUTCOMES = ['delivered', 'failed', 'given_up', 'unreached'] as const;
+const OUTCOMES = ['delivered', 'failed', 'given_up', 'unreached'] as const;
 
 type DeliveryOutcome = (typeof OUTCOMES)[number];
 
@@ -11,7 +11,7 @@ type DeliveryOutcome = (typeof OUTCOMES)[number];
  */
 export const ENDPOINT_STATES = ['working', 'failing', 'stalled'] as const;
 
-export type EndpointState = (typeof ENDPOINT_STATES)[number];
+type EndpointState = (typeof ENDPOINT_STATES)[number];
 
 export interface EndpointStatus {
   readonly state: EndpointState;

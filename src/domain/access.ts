@@ -39,7 +39,7 @@ export const foundBy = ({ found }: AccessRequest['asked']): readonly string[] =>
   Array.isArray(found) ? (found as readonly string[]) : [];
 
 /** Records were shown; the event is appended before the answer goes out. */
-export type RecordsShown = DomainEvent<'RecordsShown', AccessRequest & { readonly count: number }>;
+type RecordsShown = DomainEvent<'RecordsShown', AccessRequest & { readonly count: number }>;
 
 /** An operation started; the event is appended before it shows its first record or changes anything. */
 export type OperationStarted = DomainEvent<'OperationStarted', AccessRequest & { readonly operation_id: string }>;
@@ -48,7 +48,7 @@ export type OperationStarted = DomainEvent<'OperationStarted', AccessRequest & {
  * `complete: false`: the operation was interrupted or refused, though a repair may still be carried out. `position`:
  * null for an operation that reports no position.
  */
-export type OperationEnded = DomainEvent<
+type OperationEnded = DomainEvent<
   'OperationEnded',
   {
     readonly operation_id: string;

@@ -106,7 +106,7 @@ export type PaymentMethodEvent = EntryEvent<'paymentMethod', PaymentMethod> | Pa
 /**
  * The payment method was erased together with its last user. An import may add its reference again, for another user.
  */
-export type PaymentMethodErased = DomainEvent<'PaymentMethodErased', { readonly erasure_id: string }>;
+type PaymentMethodErased = DomainEvent<'PaymentMethodErased', { readonly erasure_id: string }>;
 
 const NOTHING_PERSONAL = { username: '', password_hash: '', name: '', phone_number: null, device_tokens: [] } as const;
 
@@ -134,9 +134,9 @@ export const phoneStream = (hash: string): string => reservationStream('phone', 
 
 export const usernameStream = (hash: string): string => reservationStream('username', hash);
 
-export type UsernameTaken = DomainEvent<'UsernameTaken', { readonly user_id: string }>;
+type UsernameTaken = DomainEvent<'UsernameTaken', { readonly user_id: string }>;
 
-export type UsernameGivenUp = DomainEvent<'UsernameGivenUp', { readonly user_id: string }>;
+type UsernameGivenUp = DomainEvent<'UsernameGivenUp', { readonly user_id: string }>;
 
 export type PhoneTaken = DomainEvent<'PhoneTaken', { readonly user_id: string }>;
 

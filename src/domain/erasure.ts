@@ -18,7 +18,7 @@ export type ErasureRequested = DomainEvent<
 >;
 
 /** A requested erasure is carried out: from now on it can't be withdrawn. */
-export type ErasureStarted = DomainEvent<'ErasureStarted', { readonly erasure_id: string }>;
+type ErasureStarted = DomainEvent<'ErasureStarted', { readonly erasure_id: string }>;
 
 export type ErasureWithdrawn = DomainEvent<
   'ErasureWithdrawn',
@@ -28,7 +28,7 @@ export type ErasureWithdrawn = DomainEvent<
 export type ErasureEvent = ErasureRequested | ErasureStarted | ErasureWithdrawn | PersonErased;
 
 /** The latest request to erase a person. Times are ISO 8601, UTC. */
-export type ErasureRequest =
+type ErasureRequest =
   | { readonly status: 'none' }
   | {
       readonly status: 'requested' | 'started' | 'withdrawn';

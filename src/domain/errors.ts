@@ -14,7 +14,7 @@
  * - a number: a new attempt. The operation in progress ends by itself: `Retry-After`, in seconds, unless the place that
  *   raises the error knows it better.
  */
-export type Repeat = 'kept' | 'open' | 'faulty' | 'unknown' | number;
+type Repeat = 'kept' | 'open' | 'faulty' | 'unknown' | number;
 
 /**
  * A row. An empty message is made where the error is raised. `models`: the read models from which the error is decided,

@@ -8,16 +8,13 @@ import type { DomainEvent } from './decider.js';
 export const OUTWARD_STREAM = 'log-outward';
 
 /** First event of the stream in a new log, appended before any outward work is done. */
-export type OutwardWorkStarted = DomainEvent<'OutwardWorkStarted', { readonly log_id: string }>;
+type OutwardWorkStarted = DomainEvent<'OutwardWorkStarted', { readonly log_id: string }>;
 
 /** A person stopped the outward work. `log_id`: the log that they held, which may have copies. */
-export type OutwardWorkHeld = DomainEvent<'OutwardWorkHeld', { readonly log_id: string; readonly reason: string }>;
+type OutwardWorkHeld = DomainEvent<'OutwardWorkHeld', { readonly log_id: string; readonly reason: string }>;
 
 /** From this event on the log `log_id` does the work, and no other log that has the event. */
-export type OutwardWorkResumed = DomainEvent<
-  'OutwardWorkResumed',
-  { readonly log_id: string; readonly reason: string }
->;
+type OutwardWorkResumed = DomainEvent<'OutwardWorkResumed', { readonly log_id: string; readonly reason: string }>;
 
 export type OutwardEvent = OutwardWorkStarted | OutwardWorkHeld | OutwardWorkResumed;
 

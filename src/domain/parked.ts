@@ -60,7 +60,7 @@ export function parkingId(
 /** Support requests that the work is done again. `times`: how often it had been parked. */
 export type WorkRetried = DomainEvent<'WorkRetried', Work & { readonly times: number; readonly reason: string }>;
 
-export type WorkDiscarded = DomainEvent<'WorkDiscarded', Work & { readonly times: number; readonly reason: string }>;
+type WorkDiscarded = DomainEvent<'WorkDiscarded', Work & { readonly times: number; readonly reason: string }>;
 
 export type ParkedEvent = WorkParked | WorkRetried | WorkDiscarded;
 

@@ -11,7 +11,7 @@ export type WalletToppedUp = DomainEvent<'WalletToppedUp', { readonly top_up_id:
 export type WalletDebited = DomainEvent<'WalletDebited', { readonly transaction_id: string; readonly amount: number }>;
 
 /** The refusal of a debit is recorded, so that the purchase stays refused after a top-up. */
-export type WalletDebitRefused = DomainEvent<
+type WalletDebitRefused = DomainEvent<
   'WalletDebitRefused',
   { readonly transaction_id: string; readonly amount: number }
 >;

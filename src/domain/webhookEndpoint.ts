@@ -44,7 +44,7 @@ export type WebhookEndpointCreated = DomainEvent<
   EndpointSettings & { readonly owner: EndpointOwner; readonly secret_id: string }
 >;
 
-export type WebhookEndpointChanged = DomainEvent<'WebhookEndpointChanged', Partial<EndpointSettings>>;
+type WebhookEndpointChanged = DomainEvent<'WebhookEndpointChanged', Partial<EndpointSettings>>;
 
 /** `previous_until`: latest time until which earlier secrets also sign (ISO 8601, UTC). */
 export type WebhookSecretRotated = DomainEvent<
@@ -58,15 +58,15 @@ export type WebhookSecretRotated = DomainEvent<
  */
 export type DisabledBy = 'owner' | 'failures' | 'gone' | 'inactive';
 
-export type WebhookEndpointDisabled = DomainEvent<'WebhookEndpointDisabled', { readonly cause: DisabledBy }>;
+type WebhookEndpointDisabled = DomainEvent<'WebhookEndpointDisabled', { readonly cause: DisabledBy }>;
 
 /** Events between the disabling and this event are delivered only on request. */
-export type WebhookEndpointEnabled = DomainEvent<'WebhookEndpointEnabled', Nothing>;
+type WebhookEndpointEnabled = DomainEvent<'WebhookEndpointEnabled', Nothing>;
 
-export type WebhookEndpointDeleted = DomainEvent<'WebhookEndpointDeleted', Nothing>;
+type WebhookEndpointDeleted = DomainEvent<'WebhookEndpointDeleted', Nothing>;
 
 /** A request for a ping message, whose id is the id of this event. */
-export type WebhookPingRequested = DomainEvent<'WebhookPingRequested', Nothing>;
+type WebhookPingRequested = DomainEvent<'WebhookPingRequested', Nothing>;
 
 /** A request to send an entry of the feed again. `position`: position of the entry in this log. */
 export type WebhookResendRequested = DomainEvent<

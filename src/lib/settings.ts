@@ -15,7 +15,7 @@ interface Setting<T, D extends T | undefined = T | undefined> {
   readonly shown: { readonly fallback: string; readonly meaning: string };
 }
 
-export type Settings = Readonly<Record<string, Setting<unknown>>>;
+type Settings = Readonly<Record<string, Setting<unknown>>>;
 
 type Always<S extends Settings> = { [K in keyof S]: undefined extends S[K]['fallback'] ? never : K }[keyof S];
 type ValueOf<S> = S extends Setting<infer T> ? T : never;

@@ -18,7 +18,7 @@ export class MalformedMessageError extends Error {
 }
 
 /** Returns a valid message unchanged. @throws MalformedMessageError */
-export type Check<T> = (message: unknown) => T;
+type Check<T> = (message: unknown) => T;
 
 const ajv = new Ajv({ ...OWN_SCHEMAS, discriminator: true });
 

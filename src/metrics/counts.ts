@@ -1,7 +1,7 @@
 /** Counts by one or two labels. Label values come from the program, so there are few. */
 import type { Sample } from './exposition.js';
 
-export interface Counts {
+interface Counts {
   add(first: string, second?: string): void;
   samples(): Iterable<Sample>;
 }

@@ -2,7 +2,7 @@ import { counts } from './counts.js';
 import type { Exposition } from './exposition.js';
 
 /** Limits whose refusals are counted (docs/limits.md). */
-export const LIMITS = [
+const LIMITS = [
   'client',
   'user',
   'ops',

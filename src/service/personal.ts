@@ -29,7 +29,7 @@ export interface PersonalSettings
     Pick<EmbeddedStoreOptions, 'longLived' | 'openElsewhere'> {}
 
 /** The key store, the master keys and the subjects, which together open personal data. */
-export interface Personal {
+interface Personal {
   readonly keys: KeyStore;
   readonly master: MasterKeys;
   readonly subjects: Subjects;

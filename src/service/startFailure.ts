@@ -11,7 +11,7 @@ import type { Config } from './config.js';
 /** Milliseconds between two attempts, each of which leaves a line in the log. */
 const BETWEEN_MS = 2_000;
 
-export interface RetryPolicy {
+interface RetryPolicy {
   readonly waitMs: number;
   readonly betweenMs?: number;
   /** Ends the attempts. */

@@ -2,7 +2,7 @@ import type { Database } from 'better-sqlite3';
 import { Sqlite } from './driver.js';
 import { blockThread } from '../../lib/async/blockThread.js';
 
-export interface Moved {
+interface Moved {
   readonly log: number;
   /** WAL pages that are now in the file: fewer than `log` while a reader needs the old ones. */
   readonly checkpointed: number;

@@ -7,7 +7,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { failureOf, isDeadline } from './failures.js';
 import type { Vetting } from './version.js';
 
-export type Call = ClientReadableStream<unknown> | ClientDuplexStream<unknown, unknown>;
+type Call = ClientReadableStream<unknown> | ClientDuplexStream<unknown, unknown>;
 
 /**
  * The parts of the library's client that are used, since its own calls break the port's guarantees. Appends of all
@@ -31,7 +31,7 @@ interface Connected {
   ended: boolean;
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly url: string;
   /**
    * Distinguishes this connection: the library lets connections with equal settings share one socket and its 100 calls.

@@ -4,7 +4,7 @@ import { openVetting } from './version.js';
 
 const SUBSCRIPTIONS = 50;
 
-export interface Lease {
+interface Lease {
   readonly connection: Connection;
   readonly release: () => void;
 }

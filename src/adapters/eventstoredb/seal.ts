@@ -11,7 +11,7 @@ import { logEvent } from './log.js';
 /** Longest time between a check of the seal and an append, in ms. */
 const FRESH_MS = 1_000;
 
-export interface Seal {
+interface Seal {
   sealed(): Promise<boolean>;
   /** Refuses appends to a sealed log, mostly from memory. @throws LogSealedError */
   refuseWhenSealed(): Promise<void>;

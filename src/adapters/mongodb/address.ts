@@ -40,7 +40,7 @@ const OPTIONS: MongoClientOptions = {
   retryWrites: false,
 };
 
-export interface Address {
+interface Address {
   readonly database: string;
   readonly newClient: () => MongoClient;
 }

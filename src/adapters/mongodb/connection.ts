@@ -55,7 +55,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly store: MongoStore;
   readonly newClient: () => MongoClient;
   readonly database: string;

@@ -48,7 +48,7 @@ function isWhole(documents: readonly Document[]): boolean {
 }
 
 /** Reads all documents of a cursor, each answer in a turn of its own. */
-export async function all<D, T>(cursor: FindCursor<D>, of: (document: D) => T): Promise<T[]> {
+async function all<D, T>(cursor: FindCursor<D>, of: (document: D) => T): Promise<T[]> {
   const found: T[] = [];
   try {
     while (await cursor.hasNext()) for (const document of cursor.readBufferedDocuments()) found.push(of(document));

@@ -100,7 +100,7 @@ interface Stored {
 }
 
 /** Yields the text of every document in every collection of the database, whatever its purpose. */
-export async function* storedTexts(connection: Connection): AsyncGenerator<readonly StoredText[], void> {
+async function* storedTexts(connection: Connection): AsyncGenerator<readonly StoredText[], void> {
   const collections = await connection.read(({ db }) => db.listCollections({}, { nameOnly: true }).toArray());
   for (const { name } of collections)
     for await (const page of pagesById<Stored>(connection, name))

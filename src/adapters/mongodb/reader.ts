@@ -7,7 +7,7 @@ import { filterOf, sortOf } from './query.js';
 import { tickBatcher } from '../../lib/async/tickBatcher.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
-export type Reader = Pick<ReadStore, 'get' | 'getMany' | 'find' | 'count' | 'misindexed'>;
+type Reader = Pick<ReadStore, 'get' | 'getMany' | 'find' | 'count' | 'misindexed'>;
 
 export function createReader(connection: Connection): Reader {
   const lookUp = batchedReads(connection);

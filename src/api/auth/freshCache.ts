@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { atMost } from '../../lib/lruOptions.js';
 
 /** How long a session, user or client stays fresh, ms. Together with other delays, changes count within a second. */
-export const FRESH_MS = 500;
+const FRESH_MS = 500;
 
 export interface FreshCache<V> {
   /** The fresh entry of a key; `undefined`: it is missing or stale, so call `load`. */

@@ -65,7 +65,7 @@ interface Counted {
 }
 
 /** `user`: a username may be another user's later, who is not known at the address; an erasure finds it by that. */
-export interface LoginSeen {
+interface LoginSeen {
   readonly user: string;
 }
 

@@ -12,7 +12,7 @@ const POLL_MS = 50;
 /** The most waiting requests, since each holds a connection. */
 const MOST_WAITING = { inAll: 1_000, perCaller: 20 };
 
-export interface Wait {
+interface Wait {
   /** Name of the caller that holds the connection. */
   readonly caller: string;
   /** Sources of the events that the request waits for (`FeedPage.sources`). */

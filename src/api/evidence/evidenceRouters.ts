@@ -47,7 +47,7 @@ function checkpointRoute(deps: EvidenceDeps): Route {
   };
 }
 
-export function tileRoutes(deps: EvidenceDeps): Route[] {
+function tileRoutes(deps: EvidenceDeps): Route[] {
   const { folder } = deps;
   return tilePaths('/tile/:level').map(({ path, suffix, params }) => ({
     method: 'GET',

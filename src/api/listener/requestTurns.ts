@@ -17,7 +17,7 @@ const LATEST = 0.2;
 /** Number of entries of the queue that have been taken at which it is made anew. */
 const MOST_TAKEN = 1_000;
 
-export interface RequestTurns {
+interface RequestTurns {
   /** Begins a request, now or in a later turn. @returns false where it would wait for too long: it is not begun */
   take(begin: () => unknown): boolean;
   /** Number of requests refused so far. */

@@ -3,7 +3,7 @@ import { type Cell, type CsvOptions, csvWriter } from '../../ops/exports/csv.js'
 import type { Call, Schema } from '../pipeline/route.js';
 import { choiceSchema } from '../pipeline/schemas.js';
 
-export type Format = 'json' | 'ndjson' | 'csv' | 'excel';
+type Format = 'json' | 'ndjson' | 'csv' | 'excel';
 
 const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 

@@ -11,7 +11,7 @@ import { HttpError, faultOf, fieldHeader } from './errors.js';
 import type { Schema } from './route.js';
 
 /** Checks a body or query, and sets a query's defaults. @throws HttpError `schema` naming the field */
-export type Validator = (value: unknown) => void;
+type Validator = (value: unknown) => void;
 
 const VOCABULARY = ['x-message', 'x-errors', 'x-also', 'example'];
 /** Most characters of a field's path in a message: names in free JSON may be long. */

@@ -16,7 +16,7 @@ export const pageParameters = {
   per_page: integerSchema('How many entries a page holds.', { minimum: 1, maximum: MAX_PER_PAGE, default: PER_PAGE }),
 } as const;
 
-export interface PageRequest {
+interface PageRequest {
   readonly page: number;
   readonly perPage: number;
 }

@@ -45,7 +45,7 @@ const PATH = '/api/v2/webhook-endpoints';
 export const ENDPOINT_PATH = `${PATH}/:endpointId`;
 
 /** Properties that every route for webhook endpoints has. */
-export const COMMON = {
+const COMMON = {
   tag: 'Webhook endpoints',
   caller: 'any',
   noStore: true,

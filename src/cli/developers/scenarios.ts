@@ -6,7 +6,7 @@ import { CommandFailure } from '../terminal.js';
 import { type Api, type ApiAnswer, type As, described } from './api.js';
 
 /** A purchase of one gift. */
-export interface Bought {
+interface Bought {
   readonly transactionId: string;
   readonly giftId: string;
   /** The last valid day. */
@@ -15,7 +15,7 @@ export interface Bought {
   readonly location: string;
 }
 
-export interface Sandbox {
+interface Sandbox {
   /** Buys a gift for nobody, or as `purchase` says. `card`: of docs/api/sandbox.md#cards. */
   buy(options?: { readonly card?: string; readonly purchase?: object }): Promise<Bought>;
   /** @throws CommandFailure for another answer than one of 2xx */

@@ -49,7 +49,7 @@ export type DisputeClosed = DomainEvent<
 >;
 
 /** The dispute's gifts are blocked or unblocked. `gifts`: number of gifts that the dispute blocks now. */
-export type DisputeSettled = DomainEvent<
+type DisputeSettled = DomainEvent<
   'DisputeSettled',
   { readonly dispute_id: string; readonly blocked: boolean; readonly gifts: number }
 >;

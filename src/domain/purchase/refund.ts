@@ -58,7 +58,7 @@ export type GiftsRefunded = DomainEvent<
 >;
 
 /** The provider refused the attempt. The gifts stay cancelled, and a person must act. */
-export type RefundRefused = DomainEvent<
+type RefundRefused = DomainEvent<
   'RefundRefused',
   {
     readonly refund_id: string;

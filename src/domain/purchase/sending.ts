@@ -9,13 +9,13 @@ import { Refusal } from '../refusal.js';
 // Events
 
 /** The buyer names another time (ISO 8601, UTC); null: nothing is sent until one is named. */
-export type SendRescheduled = DomainEvent<'SendRescheduled', { readonly send_at: string | null }>;
+type SendRescheduled = DomainEvent<'SendRescheduled', { readonly send_at: string | null }>;
 
 /** The time of sending has come: it is fixed from now on, and the gifts are released one by one. */
-export type SendStarted = DomainEvent<'SendStarted', { readonly send_at: string }>;
+type SendStarted = DomainEvent<'SendStarted', { readonly send_at: string }>;
 
 /** Every gift that could be released is released. */
-export type SendFinished = DomainEvent<'SendFinished', Readonly<Record<never, never>>>;
+type SendFinished = DomainEvent<'SendFinished', Readonly<Record<never, never>>>;
 
 export type SendingEvent = SendRescheduled | SendStarted | SendFinished;
 

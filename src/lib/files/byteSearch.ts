@@ -1,7 +1,7 @@
 /** Searches bytes for many texts at once, in many encodings of each. */
 import { inJson } from '../quotedText.js';
 
-export interface Match {
+interface Match {
   /** Index of the text in the list of searched texts. */
   readonly text: number;
   /** Offset of the first matching byte. */

@@ -23,7 +23,7 @@ const ENDPOINTS = '-H "Authorization: Bearer $OWNER_TOKEN" $API/api/v2/webhook-e
 export const ENABLE = `curl -X PATCH -H 'Content-Type: application/json' -d '{"disabled":false}' ${ENDPOINTS}`;
 export const ROTATE = `curl -X POST ${ENDPOINTS}`;
 
-export const FINDINGS = {
+const FINDINGS = {
   settings_wrong: {
     harm: 'money',
     means: 'The service does not start with these settings: nothing is sold or redeemed.',

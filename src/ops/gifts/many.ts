@@ -42,7 +42,7 @@ interface ManyDeps extends ReassignDeps {
   readonly hash: KeyedHash;
 }
 
-export interface ManyOptions {
+interface ManyOptions {
   readonly context: CommandContext;
   /** Milliseconds to wait for each refund. */
   readonly waitMs: number;

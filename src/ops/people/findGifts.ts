@@ -22,7 +22,7 @@ type GiftsBy = (typeof SEARCH.giftsBy)[number];
 /** A person, or text of a kind by which gifts are found. */
 type GiftSearch = { readonly person: Person } | { readonly by: Exclude<GiftsBy, 'person'>; readonly text: string };
 
-export interface FoundGifts {
+interface FoundGifts {
   /** Gifts of the page, the latest first. */
   readonly gifts: readonly GiftRow[];
   /** Number of gifts on all pages. */

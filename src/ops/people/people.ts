@@ -8,7 +8,7 @@ import { isKnown, type PersonRecord, personRecord } from './personRecord.js';
 import type { PeopleLog } from './personTraces.js';
 
 /** What support does for persons of a log. All methods throw UnavailableError. */
-export interface People {
+interface People {
   /** @throws Refusal `invalid_phone_number` */
   find(by: PeopleBy, text: string): Promise<FoundPeople>;
   /** Whether there is, or was, such a person. */

@@ -21,7 +21,7 @@ export interface Finding {
   readonly location: string;
 }
 
-export interface Scanned {
+interface Scanned {
   events: number;
   /** Number of documents, records and other texts of the read store. */
   read_store: number;
@@ -40,7 +40,7 @@ interface SearchedStores {
   readonly master: MasterKeys;
 }
 
-export interface VerifyOptions {
+interface VerifyOptions {
   readonly signal: AbortSignal;
   readonly onFinding: (finding: Finding) => Promise<void>;
   /** Called with a location that could not be searched, because it was altered. */

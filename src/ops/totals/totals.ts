@@ -45,7 +45,7 @@ export interface TotalRow extends Readonly<Sums> {
   readonly merchant_id: string;
 }
 
-export interface Totals {
+interface Totals {
   add(at: string, merchantId: string, name: SumName, count: number, value: number): void;
   /** Rows by day, then by merchant. */
   rows(): TotalRow[];

@@ -26,7 +26,7 @@ interface CheckpointOptions {
   readonly types: readonly string[];
 }
 
-export interface Checkpoints {
+interface Checkpoints {
   /**
    * `undefined`: start at the log's beginning. Where this release follows types that the stored checkpoint does not
    * name, the log before it is searched for them; the checkpoint holds if there are none. `signal` ends the search,

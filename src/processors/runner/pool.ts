@@ -1,7 +1,7 @@
 /** Limits concurrent tasks. Groups take turns, so a group of ten thousand tasks holds up no other. */
 import { after, endTimer, type Timer } from '../../lib/world.js';
 
-export type Task = () => Promise<void>;
+type Task = () => Promise<void>;
 
 export interface Pool {
   /** Tasks of one group start in the order of `add`. A task must not throw. */

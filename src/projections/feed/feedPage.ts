@@ -22,7 +22,7 @@ export function viewerOf(owner: string): Viewer {
   return owner.startsWith('client:') ? { kind: 'client', clientId: id } : { kind: 'merchant', merchantId: id };
 }
 
-export interface PageRequest {
+interface PageRequest {
   readonly after: Position | undefined;
   /** Types of entries to return; absent: all. */
   readonly types?: ReadonlySet<EntryType>;

@@ -19,7 +19,7 @@ import { type FeedEvent, feedEvent } from './feedEvent.js';
 import type { PlacedEntry } from './feedPage.js';
 
 /** Money is in pounds with two decimals, as in all answers of the API. */
-export interface GiftFacts {
+interface GiftFacts {
   readonly status: 'sent' | 'redeemed' | 'cancelled';
   readonly product_id: string;
   readonly brand_id: string;

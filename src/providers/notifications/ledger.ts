@@ -12,7 +12,7 @@ import { RetryLaterError } from '../../messages/workerFailure.js';
 import { ProviderError } from '../providerErrors.js';
 
 /** The claim of one notification. Personal: `to`. */
-export interface Claim {
+interface Claim {
   /** Number that the message goes to; empty for a push message, and where the person was erased. */
   readonly to: string;
   /** Time of the claim, milliseconds since the epoch. */

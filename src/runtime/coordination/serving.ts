@@ -18,7 +18,7 @@ interface Report {
   readonly delayMs: number;
 }
 
-export interface Serving {
+interface Serving {
   /** Requests per second in all processes. */
   readonly requests: number;
   /** Highest event-loop delay of all processes. */

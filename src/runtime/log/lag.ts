@@ -4,7 +4,7 @@ import { after, endTimer } from '../../lib/world.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { storedPosition } from '../../ports/storedPosition.js';
 
-export interface Lag {
+interface Lag {
   /** Number of events that the fold has not processed, at most `LagOptions.count`. */
   readonly events: number;
   /** Age of the oldest event that the fold has not processed; `undefined`: no event was found in time. */

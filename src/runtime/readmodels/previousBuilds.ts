@@ -9,7 +9,7 @@ interface Left {
 }
 
 /** The build in use before the last swap, retained for a rollback. */
-export interface PreviousBuild extends Left {
+interface PreviousBuild extends Left {
   /** The build of the release before the last deployment, if a rebuild came after that. */
   readonly release?: Left;
 }

@@ -1,7 +1,7 @@
 /** Messages between the processes that serve behind one port and the process that supervises them. */
 
 /** What a process shows of itself: its parts of `/readyz`, its values of `/metrics`. */
-export const SHOWN = ['readiness', 'metrics'] as const;
+const SHOWN = ['readiness', 'metrics'] as const;
 
 export type Shown = (typeof SHOWN)[number];
 

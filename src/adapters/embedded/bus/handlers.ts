@@ -1,10 +1,10 @@
 import { bodyOf, failureText, payloadOf } from '../../busPayload.js';
 import type { Header } from './frames.js';
 
-export type Send = (header: Header, body?: string) => void;
+type Send = (header: Header, body?: string) => void;
 /** Compared by identity, as listeners are: each service needs its own function. */
-export type Handler = (payload: unknown) => Promise<object>;
-export type Listener = (payload: unknown) => void;
+type Handler = (payload: unknown) => Promise<object>;
+type Listener = (payload: unknown) => void;
 
 interface Handlers {
   /** @returns a function that ends the service, and returns whether it was withdrawn from the broker */

@@ -23,7 +23,7 @@ const SPAN = { first: 1_024, least: 64, most: 131_072 };
 const SLICE_ROWS = 1_000;
 const RETRY_MS = 250;
 
-export interface FeedOptions {
+interface FeedOptions {
   readonly reader: EventReader;
   /** Reports growth of the log; absent: the feed ends at the log's end. */
   readonly logTail?: LogTail;

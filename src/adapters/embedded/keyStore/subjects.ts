@@ -4,7 +4,7 @@ import type { ErasureRow } from '../../../ports/keyStore.js';
 import { takenId } from '../../keyStoreRules.js';
 import type { Added, KeyRequest, Row } from './messages.js';
 
-export interface Subjects {
+interface Subjects {
   /** Carries out a request. @returns its answer */
   execute(request: KeyRequest): unknown;
 }

@@ -5,7 +5,7 @@ import { checkpointWaiters, type CheckpointWaiters } from '../../checkpointWaite
 interface StoredCheckpointWaiters
   extends Pick<CheckpointWaiters, 'advanced' | 'forget' | 'close'>, Pick<ReadStore, 'reached'> {}
 
-export interface Stored {
+interface Stored {
   /** Number that changes whenever another connection has written. */
   version(): number;
   checkpoint(projection: string): Position | undefined;

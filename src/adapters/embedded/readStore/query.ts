@@ -11,7 +11,7 @@ interface Sql {
 }
 
 /** FROM and WHERE of a query; `partitioned`: whether documents are read one partition after the other. */
-export interface Where extends Sql {
+interface Where extends Sql {
   readonly partitioned: boolean;
 }
 

@@ -11,7 +11,7 @@ import { isStoredAs, scalarOf } from '../../readStoreRules.js';
 import { PARTITION, partitionOf } from './partitions.js';
 
 /** Reads of documents; a missing collection reads as empty. */
-export interface Reader {
+interface Reader {
   get(layout: Layout, id: string): StoredDocument | undefined;
   getMany<B extends Body>(
     collection: CollectionSpec,
@@ -154,7 +154,7 @@ function indexedRowsSql({ table, columns, partitioned }: Layout, present: Readon
     FROM json_each(?) AS wanted CROSS JOIN ${table} AS d ON d.id = wanted.value`;
 }
 
-export function isMisindexed({ columns, partitioned }: Layout, [, text, ...stored]: IndexedRow): boolean {
+function isMisindexed({ columns, partitioned }: Layout, [, text, ...stored]: IndexedRow): boolean {
   const body = storedBodyOf(text) as Readonly<Record<string, unknown>>;
   const values = columns.map(({ field }) => scalarOf(body[field]));
   if (values.some((value, index) => !isStoredAs(value, scalarFrom(stored[index] ?? null)))) return true;

@@ -13,7 +13,7 @@ interface WriterPort {
   checkpoint(): void;
 }
 
-export interface Writer {
+interface Writer {
   take(requests: readonly Numbered[]): void;
   /** Carries out taken requests, and those that arrive in between, in one transaction. @returns whether some are left */
   work(): boolean;

@@ -87,7 +87,7 @@ function typed(encoded: string): { type: SignatureType; bytes: Buffer } {
   return { type, bytes: all.subarray(1) };
 }
 
-export const KEY_BYTES = 32;
+const KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
 
 /** The DER prefixes (RFC 8410) before the 32 bytes of a private key and of a public one. */

@@ -120,12 +120,12 @@ const signedWords = (words: readonly WitnessWord[]): readonly WitnessedHead[] =>
 const WITNESS_MS = 5_000;
 
 /** A witness claims to have cosigned a head that this log does not continue, but does not show that head. */
-export class WitnessDisagreesError extends PublicReasonError {
+class WitnessDisagreesError extends PublicReasonError {
   override readonly name = 'WitnessDisagreesError';
 }
 
 /** A witness refuses a head, but shows nothing that contradicts the log. */
-export class WitnessRefusesError extends PublicReasonError {
+class WitnessRefusesError extends PublicReasonError {
   override readonly name = 'WitnessRefusesError';
 }
 

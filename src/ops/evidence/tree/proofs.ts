@@ -17,7 +17,7 @@ interface ProveDeps extends IndexDeps {
   readonly folder: Pick<TileFolder, 'end' | 'head' | 'lastPosition' | 'read'>;
 }
 
-export interface Proven {
+interface Proven {
   readonly events: readonly ProvenEvent[];
   /** The bundle of these events as plain JSON, for a file or an HTTP answer. */
   readonly file: object;

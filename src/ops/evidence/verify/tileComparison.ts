@@ -74,7 +74,7 @@ export class TileComparison {
 }
 
 /** Number of leaves that are compared, from the first that differs on. */
-export const WINDOW = 1_024;
+const WINDOW = 1_024;
 
 /**
  * Classifies the difference between a log and the leaves that were retained of it.

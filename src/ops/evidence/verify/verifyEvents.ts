@@ -52,7 +52,7 @@ export interface VerifyDeps {
   readonly witnessed?: readonly HeadToCheck[];
 }
 
-export interface VerifyOptions {
+interface VerifyOptions {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((events: number) => void) | undefined;
   /** Stored progress of an interrupted verification. Absent: the whole log is read, and no progress is stored. */

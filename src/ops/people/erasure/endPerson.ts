@@ -32,7 +32,7 @@ export class ErasureWaitsError extends Error {
   }
 }
 
-export interface Ended {
+interface Ended {
   readonly erasure: Erasure;
   /** Position of `PersonErased`; `undefined` where the log is from before the person. */
   readonly position: Position | undefined;

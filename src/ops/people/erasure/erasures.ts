@@ -123,7 +123,7 @@ export function erasuresOf(deps: ErasureDeps): Erasures {
 const BACKUPS_RETAINED_MS = 30 * 86_400_000;
 
 /** An erasure that was carried out. Times are ISO 8601, UTC. */
-export interface ErasureView {
+interface ErasureView {
   readonly id: string;
   readonly person: string;
   readonly erased_at: string;

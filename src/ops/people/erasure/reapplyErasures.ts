@@ -38,7 +38,7 @@ const SCANNED = 'erasures/looked';
  * Result of an earlier scan: the log up to `position` held no erasure or request unknown to the key store. The key
  * store then had `known` erasures and ends of erasures; one that was restored since has fewer.
  */
-export interface Scan {
+interface Scan {
   readonly position: Position;
   readonly known: number;
 }

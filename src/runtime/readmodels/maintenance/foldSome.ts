@@ -38,7 +38,7 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
 }
 
 /** Documents as of `through`. */
-export interface Folded {
+interface Folded {
   readonly documents: ReadonlyMap<string, StoredDocument>;
   readonly through: Position | undefined;
 }

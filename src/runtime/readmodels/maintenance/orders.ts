@@ -75,7 +75,7 @@ export interface StartedRebuild {
 }
 
 /** What each kind of order requests. */
-export interface Requests {
+interface Requests {
   /** `sample`: number of documents to verify, picked at random; absent: all. */
   verification: { readonly sample?: number };
   /** `found`: the documents are those of the last verification, whose findings are then forgotten. */

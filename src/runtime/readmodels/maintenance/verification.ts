@@ -74,7 +74,7 @@ interface FindingsPage {
 
 const keyOf = (name: string, page: number): string => `${FINDINGS}${name}/${String(page).padStart(6, '0')}`;
 
-export interface Findings {
+interface Findings {
   add(difference: Difference): Promise<void>;
   end(): Promise<void>;
 }
