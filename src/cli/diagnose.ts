@@ -1,7 +1,7 @@
 /** `gift diagnose`: what is wrong, in order of harm, with or without a running service. */
 import { Command } from 'commander';
 import { DataFileError } from '../adapters/embedded/sqlite.js';
-import { EngineError } from '../lib/engineError.js';
+import { EngineError, NoAnswerError } from '../lib/engineError.js';
 import { diagnose, type Finding, settingsFindings } from '../ops/diagnosis/index.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -57,7 +57,7 @@ async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
     if (!(error instanceof ConfigError)) throw error;
     return settingsFindings(error.faults);
   }
-  const refused = new Map<'event store' | 'read store', UnavailableError>();
+  const refused = new Map<'event store' | 'read store' | 'key store', UnavailableError>();
   const look = async (opened?: Opened): Promise<readonly Finding[]> => diagnosed(terminal, config, refused, opened);
   return whereOpened(
     async (work) => readStores(terminal, work),
@@ -109,7 +109,7 @@ function notOpened(error: unknown): UnavailableError {
 async function diagnosed(
   { stderr }: Terminal,
   config: Config,
-  refused: ReadonlyMap<string, UnavailableError>,
+  refused: Map<'event store' | 'read store' | 'key store', UnavailableError>,
   opened: Opened | undefined,
 ): Promise<readonly Finding[]> {
   const refusal = (name: 'event store' | 'read store'): UnavailableError =>
@@ -123,7 +123,6 @@ async function diagnosed(
     if (store === undefined || models === undefined) throw refusal('read store');
     return { store, models };
   };
-  const reasons = [...refused.values()];
   const service = serviceOf(config, log);
   const findings = await diagnose({
     ...engineSources({ log, read, config, projections: PROJECTIONS }),
@@ -131,6 +130,12 @@ async function diagnosed(
       partsOf(config, service, {
         log,
         read,
+        keysRefused(error) {
+          const why = notOpened(error);
+          // The service goes on by itself once a server is there.
+          if (!(error instanceof NoAnswerError)) refused.set('key store', why);
+          return why;
+        },
         isLogOpen: opened !== undefined,
         // The command was called for another folder, or by another user, than the service's, and can't tell of it.
         isLogKnown: !(refused.get('event store')?.cause instanceof CommandFailure),
@@ -146,7 +151,7 @@ async function diagnosed(
     metrics: service.metrics,
     onFault: (error) => stderr.write(`gift: a check failed: ${String(error)}\n`),
   });
-  const remedies = reasons.flatMap(({ cause, message }) =>
+  const remedies = [...refused.values()].flatMap(({ cause, message }) =>
     SAYING_WHAT_TO_DO.some((type) => cause instanceof type) ? [message] : [],
   );
   return findings.map((finding) =>

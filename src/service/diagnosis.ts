@@ -2,7 +2,7 @@
 import { statfs } from 'node:fs/promises';
 import { reachedLimits } from '../api/limits/reached.js';
 import { endpointsOverview, WEBHOOK_LEASE } from '../deliveries/index.js';
-import { EngineError, NoAnswerError } from '../lib/engineError.js';
+import { NoAnswerError } from '../lib/engineError.js';
 import { clockMs } from '../lib/clock.js';
 import { systemMs } from '../lib/world.js';
 import type { DiagnosisSources } from '../ops/diagnosis/index.js';
@@ -24,7 +24,7 @@ import { maintenance, type Projection } from '../runtime/readmodels/index.js';
 import type { Config } from './config.js';
 import { makesDeadLinks } from './deadLinks.js';
 import { findHashKey } from './keys.js';
-import { refuseUnlessKeysFit } from './keysCheck.js';
+import { OtherKeysError, refuseUnlessKeysFit } from './keysCheck.js';
 import { isEmbedded } from './personal.js';
 import { treeDir } from './tree.js';
 
@@ -142,7 +142,7 @@ async function keysFault(log: OpenLog, config: Config): Promise<string | undefin
     // Of a key store that is away nothing is known: no key file is to be put back.
     if (error instanceof NoAnswerError)
       throw new UnavailableError(error.message, { cause: error, publicReason: 'the key store does not answer' });
-    if (error instanceof EngineError) return error.message;
+    if (error instanceof OtherKeysError) return error.message;
     throw error;
   }
 }

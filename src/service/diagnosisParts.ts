@@ -16,6 +16,8 @@ type Parts = Readonly<Record<string, PartHealth>>;
 interface Reached extends DiagnosedEngines {
   /** Whether the log could be opened: the read store was not tried where it could not. */
   readonly isLogOpen: boolean;
+  /** The error of a key store that can't be opened, which happens at its first use, with a reason to show. */
+  readonly keysRefused: (error: unknown) => Error;
   /** Whether it is known where the service's log is: else only the service itself can tell of it. */
   readonly isLogKnown: boolean;
 }
@@ -27,7 +29,7 @@ interface Reached extends DiagnosedEngines {
 export async function partsOf(
   { natsUrl }: Config,
   service: DiagnosedService,
-  { log, read, isLogOpen, isLogKnown }: Reached,
+  { log, read, keysRefused, isLogOpen, isLogKnown }: Reached,
 ): Promise<Parts> {
   const unready = Object.entries(await service.parts()).filter(([, { ready }]) => !ready);
   // Throws why nothing was looked at.
@@ -38,7 +40,11 @@ export async function partsOf(
     ...(isLogOpen
       ? [
           checkedPart('read store', async () => engineHealth(read().store)),
-          checkedPart('key store', async () => engineHealth(log().keys)),
+          checkedPart('key store', async () =>
+            engineHealth(log().keys).catch((error: unknown) => {
+              throw keysRefused(error);
+            }),
+          ),
         ]
       : []),
     ...(natsUrl === undefined ? [] : [checkedPart('bus', async () => natsHealth(natsUrl, log().events.logId))]),

@@ -13,6 +13,9 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import type { KeyStore } from '../ports/keyStore.js';
 import { type AlteredDataError, type Subjects, UnknownMasterKeyError } from '../runtime/personal/index.js';
 
+/** The keys are not the log's. */
+export class OtherKeysError extends EngineError {}
+
 /** Most streams that are checked: several, since an interrupted import may have left a username without its user. */
 const MOST_STREAMS = 20;
 
@@ -39,19 +42,19 @@ type Closed = UnknownMasterKeyError | AlteredDataError;
  * MASTER_KEY can't open.
  * @param findKey returns `undefined` where no key is set or stored. It is called only once the log has shown a username
  * or voucher code, since a process that creates both makes the key first
- * @throws EngineError naming HASH_KEY, KEYS_URL or MASTER_KEY; UnavailableError
+ * @throws OtherKeysError naming HASH_KEY, KEYS_URL or MASTER_KEY; UnavailableError
  */
 export async function refuseUnlessKeysFit(log: CheckedLog, findKey: () => Buffer | undefined): Promise<void> {
   const restored = await restoredWithoutKey(log);
   if (restored !== undefined) await refuseRowsOfLostKey(log, restored);
   const { fits, probed, usernames, rows, opened, closed } = await probe(log, restored, findKey);
   if (usernames > 0 && rows === 0)
-    throw new EngineError(
+    throw new OtherKeysError(
       'KEYS_URL',
       `the key store holds none of the log's usernames: put back the installation's own (keys.db in DATA_DIR, or the database of KEYS_URL); ${IF_LOST}`,
     );
   if (closed !== undefined && opened === 0)
-    throw new EngineError(
+    throw new OtherKeysError(
       'MASTER_KEY',
       `${closed.message}: put the installation's ${MASTER_KEY_FILE} into DATA_DIR, or set MASTER_KEY to what it was; if it is lost for good, see gift restore --without-key`,
       closed,
@@ -61,7 +64,7 @@ export async function refuseUnlessKeysFit(log: CheckedLog, findKey: () => Buffer
     findKey() === undefined
       ? 'the key that the event log was made with is missing'
       : 'this is not the key that the event log was made with';
-  throw new EngineError(
+  throw new OtherKeysError(
     'HASH_KEY',
     `${what}: put the installation's ${HASH_KEY_FILE} into DATA_DIR, or set HASH_KEY to what it was; ${IF_LOST}`,
   );
@@ -151,7 +154,7 @@ async function namesIn(
 /**
  * Refuses a key store with the old rows of a log that was restored without its keys, where MASTER_KEY opens none: read
  * models would wait for that key for ever.
- * @throws EngineError naming KEYS_URL; UnavailableError
+ * @throws OtherKeysError naming KEYS_URL; UnavailableError
  */
 async function refuseRowsOfLostKey({ events, subjects }: CheckedLog, restored: Position): Promise<void> {
   for await (const batch of events.readAll(undefined, { types: ['UsernameTaken'] }, { batchSize: MOST_STREAMS })) {
@@ -159,7 +162,7 @@ async function refuseRowsOfLostKey({ events, subjects }: CheckedLog, restored: P
     const names = [...(await namesIn(subjects, ids)).values()];
     const closed = names.find((name) => name instanceof UnknownMasterKeyError);
     if (closed !== undefined && !names.some((name) => typeof name === 'string'))
-      throw new EngineError(
+      throw new OtherKeysError(
         'KEYS_URL',
         `the log was restored without its keys, and MASTER_KEY opens no row that the key store has of before: begin with an empty key store (move keys.db out of DATA_DIR, or name another database), or put the installation's ${MASTER_KEY_FILE} back`,
         closed,

@@ -13,6 +13,7 @@ import { loadConfig } from '../../src/service/config.js';
 import { openLog } from '../../src/service/engines.js';
 import { loadKeys } from '../../src/service/keys.js';
 import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
+import { startFakeMongo } from '../support/engines/fakeMongo.js';
 import { gift } from '../support/service/cli.js';
 import { codesOnCommandLine } from '../support/service/diagnosis.js';
 
@@ -61,6 +62,33 @@ test('names a key store that is away, and no key to put back', async ({ diagnose
   const codes = await diagnosed({ KEYS_URL: 'mongodb://127.0.0.1:1/keys' });
   assert.ok(codes.includes('key_store_unavailable'), codes.join());
   assert.ok(codes.includes('not_known') && !codes.includes('keys_wrong'), codes.join());
+});
+
+test('names refused credentials of the key store, and no key to put back', async ({ dir }) => {
+  const server = await startFakeMongo((command) =>
+    'saslStart' in command
+      ? { ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: 'Authentication failed.' }
+      : {},
+  );
+  try {
+    const KEYS_URL = server.url.replace('//', '//user:s3cret@');
+    const { out, records } = await gift({ DATA_DIR: dir, PORT: '0', KEYS_URL }, ['diagnose', '--json']);
+    assert.ok(!out.includes('s3cret'));
+    const found = records().filter(({ what }) =>
+      String(what).endsWith('the credentials are refused: Authentication failed.'),
+    );
+    assert.deepEqual(
+      found.map(({ code, command }) => [code, command]),
+      [
+        ['key_store_unavailable', REMEDY],
+        ['not_known', REMEDY],
+      ],
+      out,
+    );
+    assert.ok(!out.includes('keys_wrong'), out);
+  } finally {
+    await server.stop();
+  }
 });
 
 test('names held outward work', async ({ dir, diagnosed }) => {

@@ -4,6 +4,7 @@
  */
 import { clockMs } from '../../lib/clock.js';
 import { within } from '../../lib/async/within.js';
+import { EngineError, NoAnswerError } from '../../lib/engineError.js';
 import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
 import type { headStatus } from '../evidence/index.js';
 import type { OutwardState } from '../outward/outwardWork.js';
@@ -152,7 +153,7 @@ export async function diagnose(sources: DiagnosisSources): Promise<readonly Find
           throw new UnavailableError('no answer in time', { publicReason: 'no answer in time' });
         });
       } catch (error) {
-        if (!(error instanceof UnavailableError)) faults.add(error);
+        if (!(error instanceof UnavailableError || error instanceof EngineError)) faults.add(error);
         const why = reasonOf(error);
         const subjects = [...(unknown.get(why)?.subjects ?? []), subject];
         unknown.set(why, { subjects, isDamaged: error instanceof AlteredEventError });
@@ -171,7 +172,10 @@ export async function diagnose(sources: DiagnosisSources): Promise<readonly Find
 
 /** Reason that support may see: without a path or an address, unless the error has them for any reader. */
 function reasonOf(error: unknown): string {
-  if (error instanceof UnavailableError) return error.publicReason ?? 'an engine does not answer';
+  if (error instanceof UnavailableError && error.publicReason !== undefined) return error.publicReason;
+  if (error instanceof UnavailableError || error instanceof NoAnswerError) return 'an engine does not answer';
+  // It names a setting, and what to change.
+  if (error instanceof EngineError) return error.message;
   return `${error instanceof Error ? error.name : 'an error of no class'}: see the log of this process`;
 }
 
