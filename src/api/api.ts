@@ -78,13 +78,20 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     ops:
       opsUrl === undefined
         ? undefined
-        : application(logger, [docs(describe(staff, { serverUrl: opsUrl }), { firstSteps: false }), consolePage()], {
-            routers: staff,
-            onAnswer,
-            corsOrigins,
-          }),
+        : application(
+            logger,
+            [docs(describe(staff, { serverUrl: WHERE_SERVED }), { firstSteps: false }), consolePage()],
+            {
+              routers: staff,
+              onAnswer,
+              corsOrigins,
+            },
+          ),
   };
 }
+
+/** OPS_PORT is reached by an address that no setting names; such a URL is relative to that of the description. */
+const WHERE_SERVED = '/';
 
 /** Ready only once the catalogue has been read for the first time. */
 function withCatalogue(readiness: Readiness, catalogue: CatalogueView): Readiness {

@@ -63,9 +63,12 @@ test('answers /ops and its description on a port of its own alone, and nothing e
     assert.equal((await request(ops + path, 'GET', { token })).status, 404, path);
   const pathsOf = async (url: string): Promise<readonly string[]> => {
     const { servers, paths } = (await request(`${url}/openapi.json`, 'GET')).json;
-    assert.deepEqual(servers, [{ url }]);
+    const at = [servers as { url: string }[]].flat().map((server) => new URL(server.url, url).href);
+    assert.deepEqual(at, [`${url}/`]);
     return Object.keys(paths as object);
   };
+  const { servers: onOps } = (await request(`${ops}/openapi.json`, 'GET')).json;
+  assert.deepEqual(onOps, [{ url: '/' }], 'by whatever address the port is reached');
   assert.ok((await pathsOf(ops)).every((path) => /^\/(ops|console)\//.test(path)));
   assert.ok((await pathsOf(service.url)).every((path) => !path.startsWith('/ops/')));
 });
