@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { doMany, type HandledItem, type ManyItem, type ManyRequest, onceEach } from '../ops/gifts/many.js';
 import { csvRecords, withoutMark } from '../ops/exports/csv.js';
+import { repeatedNames } from '../lib/repeatedNames.js';
 import { commandLineContext } from './exports.js';
 import type { OpenedStores } from './engines.js';
 import { inputFile, nameOf, readInputText } from './fileNames.js';
@@ -51,6 +52,9 @@ function csvRows(text: string, file: string, column: string): Row[] {
   const isHeaded = headings.includes(column);
   if (!isHeaded && first.length > 1)
     throw new CommandFailure(`${nameOf(file)}: a CSV wants the column ${column}; else give one id a line`);
+  const twice = headings.find((name, index) => name !== '' && headings.indexOf(name) !== index);
+  if (isHeaded && twice !== undefined)
+    throw new CommandFailure(`${nameOf(file)} has the column ${twice} twice: which of them is meant is unknown`);
   const columns = isHeaded ? headings : [column];
   return (isHeaded ? records : [first, ...records]).map((record) =>
     Object.fromEntries(columns.map((name, index) => [name, withoutMark((record[index] ?? '').trim())])),
@@ -71,6 +75,9 @@ function jsonRows(text: string, file: string, column: string): Row[] {
     if (line.trim() === '') return [];
     const row = objectIn(line);
     if (row === undefined) throw new CommandFailure(`${nameOf(file)}: line ${index + 1} is no JSON object`);
+    const [twice] = repeatedNames(line, 1);
+    if (twice !== undefined)
+      throw new CommandFailure(`${nameOf(file)}: line ${index + 1} has ${twice.path} twice: which is meant is unknown`);
     // Lists end with a line about the list.
     if ('action' in row) return [];
     if (typeof row[column] !== 'string')

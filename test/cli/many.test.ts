@@ -110,6 +110,14 @@ test('gives each gift of a file to its own receiver, also from a list of JSON', 
   for (const [text, message] of [
     [`gift_id,user_id\n${one},\n`, `${one} wants one receiver: a user_id or a phone_number`],
     [`gift_id,user_id\n${one},bob\n${one},cat\n`, `${one} is named twice, with two receivers: give one`],
+    [
+      `gift_id,user_id,user_id\n${one},bob,cat\n`,
+      'standard input has the column user_id twice: which of them is meant is unknown',
+    ],
+    [
+      `{"gift_id":"${one}","user_id":"bob","user_id":"cat"}`,
+      'standard input: line 1 has user_id twice: which is meant is unknown',
+    ],
     ['{"gift_id":7}', 'standard input: line 1 has no text gift_id'],
     ['{"gift_id"', 'standard input: line 1 is no JSON object'],
   ] as const) {
