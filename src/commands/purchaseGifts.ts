@@ -205,7 +205,7 @@ function sendingOf(
   if (send_at === undefined) return {};
   if (!receivers.some(({ user_id, number }) => user_id !== undefined || number !== undefined))
     throw new Refusal('nobody_to_send_to', 'send_at');
-  return { send_at: sendTime(send_at, facts, 'send_at') };
+  return { send_at: sendTime(send_at, facts) };
 }
 
 async function receiversOf(

@@ -31,7 +31,7 @@ export async function rescheduleSend(
     if (state.status === 'none' || sendAt === null) return none;
     const { purchase } = state;
     const timeBy = (expires_on: string): string =>
-      sendAt === SEND_NOW ? atOnce({ now, expires_on }, 'send_at') : sendTime(sendAt, { now, expires_on }, 'send_at');
+      sendAt === SEND_NOW ? atOnce({ now, expires_on }) : sendTime(sendAt, { now, expires_on });
     const day = timeBy(NEVER).slice(0, 10);
     const isExtended = day > purchase.expires_on && (await isValidOn(deps.events, purchase, day));
     const changed = reschedule(state, timeBy(isExtended ? day : purchase.expires_on));

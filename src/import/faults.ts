@@ -12,7 +12,7 @@ export class ImportFaultsError extends Error {
   override readonly name = 'ImportFaultsError';
   readonly faults: readonly ImportFault[];
   readonly appended: number;
-  constructor(faults: readonly ImportFault[], appended = 0) {
+  constructor(faults: readonly ImportFault[], appended: number) {
     super(`the import file has ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`);
     this.faults = faults;
     this.appended = appended;

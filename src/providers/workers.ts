@@ -16,8 +16,6 @@ export interface WorkerDeps {
   readonly bus: Pick<Bus, 'serve'>;
   readonly records: Records;
   readonly logger: Logger;
-  /** Present time, milliseconds since the epoch; default the system's clock. */
-  readonly now?: () => number;
   /** Default: simulated. */
   readonly payments?: PaymentProvider;
   /** Default: simulated. */
@@ -29,11 +27,10 @@ export async function startWorkers({
   bus,
   records,
   logger,
-  now = clockMs,
   ...providers
 }: WorkerDeps): Promise<{ close(): Promise<void> }> {
-  const payments = providers.payments ?? simulatedPayments(records, now);
-  const notifications = providers.notifications ?? (await simulatedNotifications(records, logger, now));
+  const payments = providers.payments ?? simulatedPayments(records, clockMs);
+  const notifications = providers.notifications ?? (await simulatedNotifications(records, logger, clockMs));
   const serve = <Q extends object, R extends object>(
     { subject, queue, request: check }: WorkerRequest<Q, R>,
     handler: (request: Q) => Promise<R>,

@@ -59,7 +59,7 @@ export function accessRoutes({
         ...limitParameter,
       }),
       answers: [
-        jsonAnswer('The records.', nextPageSchema(eventSchema, 'string'), {
+        jsonAnswer('The records.', nextPageSchema(eventSchema), {
           data: [
             {
               ...eventExample,

@@ -68,7 +68,6 @@ export function logRoutes({
           'The events.',
           nextPageSchema(
             eventSchema,
-            'string',
             {
               end: flagSchema('Whether the log, or the span of time, was read to its end.'),
               ...rangeProperties,

@@ -139,9 +139,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
         after: textSchema('Only work after this position.', { maxLength: 32 }),
         ...limitParameter,
       }),
-      answers: [
-        jsonAnswer('The parked work.', nextPageSchema(parkedSchema, 'string'), { data: [example], next: null }),
-      ],
+      answers: [jsonAnswer('The parked work.', nextPageSchema(parkedSchema), { data: [example], next: null })],
       async handle({ query }) {
         const { state, process, after } = query as {
           readonly state: string;

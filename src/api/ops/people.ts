@@ -229,7 +229,7 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects }, mode
         after: textSchema('Only gifts after this place.', { pattern: SEARCH.giftsPosition, maxLength: 64 }),
       }),
       answers: [
-        jsonAnswer('The gifts.', nextPageSchema(foundGiftSchema, 'string'), {
+        jsonAnswer('The gifts.', nextPageSchema(foundGiftSchema), {
           data: [foundGiftExample],
           next: null,
         }),

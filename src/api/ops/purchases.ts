@@ -99,7 +99,7 @@ export function purchaseRoutes({ engines: { events }, models }: OpsDeps): OpsRou
       answers: [
         jsonAnswer(
           'The purchases.',
-          nextPageSchema(purchaseSchema, 'string', {
+          nextPageSchema(purchaseSchema, {
             from: rangeProperties.from,
             to: rangeProperties.to,
             time_zone: rangeProperties.time_zone,

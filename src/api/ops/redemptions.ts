@@ -95,7 +95,7 @@ export function redemptionAuditRoutes({ engines, gifts }: Pick<OpsDeps, 'engines
       answers: [
         jsonAnswer(
           'The records.',
-          nextPageSchema(recordSchema, 'string', rangeProperties),
+          nextPageSchema(recordSchema, rangeProperties),
           { data: [recordExample], next: null, ...rangeExample },
           { alsoAs },
         ),

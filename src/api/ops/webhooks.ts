@@ -135,9 +135,7 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
         after: textSchema('Only after this endpoint: a `next`.', { pattern: '^[0-9a-f]{32}$' }),
         ...limitParameter,
       }),
-      answers: [
-        jsonAnswer('The endpoints.', nextPageSchema(listedEndpoint, 'string'), { data: [listedExample], next: null }),
-      ],
+      answers: [jsonAnswer('The endpoints.', nextPageSchema(listedEndpoint), { data: [listedExample], next: null })],
       async handle({ query }) {
         const { limit, after } = query as { readonly limit: number; readonly after?: string };
         const { rows, next } = await webhookRows(
@@ -160,7 +158,7 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
         ...limitParameter,
       }),
       answers: [
-        jsonAnswer('The attempts.', nextPageSchema(listedAttempt, 'string'), {
+        jsonAnswer('The attempts.', nextPageSchema(listedAttempt), {
           data: [listedAttemptExample],
           next: null,
         }),

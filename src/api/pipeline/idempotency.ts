@@ -157,13 +157,12 @@ export async function lookUpKey(
   records: Pick<Records, 'get'>,
   commandId: string,
   owner?: KeyOwner,
-  now: () => number = clockMs,
 ): Promise<StoredAnswer | 'running' | undefined> {
   const entry = (await records.get<Entry>(ANSWERS + commandId))?.value;
   if (entry === undefined) return undefined;
   if (entry.state === 'done') return entry.answer;
   if (entry.first !== undefined) return entry.first;
-  return heldFor(entry, commandId, now, owner) > 0 ? 'running' : undefined;
+  return heldFor(entry, commandId, clockMs, owner) > 0 ? 'running' : undefined;
 }
 
 /**

@@ -122,11 +122,9 @@ async function verifyOne(
   const { documents, differences, unsettled, behind } = counts;
   await run.say('done', { ...counts, seconds });
   await run.write(
-    `${name}: ${count(documents, 'document')} compared in ${seconds.toFixed(1)} s, ${differences === 0 ? 'none differs' : `${count(differences, 'document')} ${differences === 1 ? 'differs' : 'differ'}`}`,
+    `${name}: ${count(documents)} compared in ${seconds.toFixed(1)} s, ${differences === 0 ? 'none differs' : `${count(differences)} ${differences === 1 ? 'differs' : 'differ'}`}`,
     ...(behind
-      ? [
-          `the projection is behind the log: ${count(unsettled, 'document')} could not be compared; look at gift projections status`,
-        ]
+      ? [`the projection is behind the log: ${count(unsettled)} could not be compared; look at gift projections status`]
       : []),
     ...(differences > MAX_REPAIRS
       ? [
@@ -139,8 +137,8 @@ async function verifyOne(
   return result;
 }
 
-const count = (number: number, word: string): string =>
-  `${number.toLocaleString('en-GB')} ${word}${number === 1 ? '' : 's'}`;
+const count = (documents: number): string =>
+  `${documents.toLocaleString('en-GB')} document${documents === 1 ? '' : 's'}`;
 
 const KINDS: Readonly<Record<Difference['kind'], string>> = {
   missing: 'is missing: the log knows it',
@@ -206,7 +204,7 @@ async function runRepair(
   const failed = outcomes.filter(({ outcome }) => outcome === 'quarantined').length;
   if (failed > 0)
     throw new CommandFailure(
-      `${count(failed, 'document')} can not be folded by this program: correct the fold, and raise the projection's version`,
+      `${count(failed)} can not be folded by this program: correct the fold, and raise the projection's version`,
     );
 }
 

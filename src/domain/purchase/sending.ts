@@ -63,18 +63,18 @@ export interface SendingFacts {
 }
 
 /** @returns the time of sending, ISO 8601, UTC. @throws Refusal `invalid_send_at` */
-export function sendTime(text: string, { now, expires_on }: SendingFacts, field: string): string {
+export function sendTime(text: string, { now, expires_on }: SendingFacts): string {
   const time = timeWithZone(text) ?? Number.NEGATIVE_INFINITY;
   const ahead = time - Date.parse(now);
-  if (ahead <= 0 || ahead > MOST_DAYS * DAY_MS) throw new Refusal('invalid_send_at', field);
+  if (ahead <= 0 || ahead > MOST_DAYS * DAY_MS) throw new Refusal('invalid_send_at', 'send_at');
   const sendAt = new Date(time).toISOString();
-  if (sendAt.slice(0, 10) > expires_on) throw new Refusal('invalid_send_at', field);
+  if (sendAt.slice(0, 10) > expires_on) throw new Refusal('invalid_send_at', 'send_at');
   return sendAt;
 }
 
 /** @returns the time of sending, ISO 8601, UTC. @throws Refusal `invalid_send_at` where the gifts are expired */
-export function atOnce({ now, expires_on }: SendingFacts, field: string): string {
-  if (now.slice(0, 10) > expires_on) throw new Refusal('invalid_send_at', field);
+export function atOnce({ now, expires_on }: SendingFacts): string {
+  if (now.slice(0, 10) > expires_on) throw new Refusal('invalid_send_at', 'send_at');
   return now;
 }
 

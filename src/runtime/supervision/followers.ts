@@ -5,7 +5,8 @@
 import type { Logger } from 'pino';
 import { pause } from '../../lib/async/pause.js';
 import { backoff } from '../../lib/backoff.js';
-import { systemMs, ticks } from '../../lib/world.js';
+import { systemTime } from '../../lib/clock.js';
+import { ticks } from '../../lib/world.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
 /** The first and the longest wait before a restart. It doubles, less up to half at random. */
@@ -66,11 +67,6 @@ export interface Followers {
   include(read: () => readonly FollowerHealth[]): void;
 }
 
-interface FollowersOptions {
-  readonly logger: Logger;
-  readonly now?: () => number;
-}
-
 interface State {
   readonly part: string;
   readonly aside: boolean;
@@ -82,7 +78,7 @@ interface State {
   troubledAt: number | undefined;
 }
 
-export function followers({ logger, now = systemMs }: FollowersOptions): Followers {
+export function followers({ logger }: { readonly logger: Logger }): Followers {
   const states = new Set<State>();
   const elsewhere: (() => readonly FollowerHealth[])[] = [];
 
@@ -91,7 +87,7 @@ export function followers({ logger, now = systemMs }: FollowersOptions): Followe
       logger.warn({ err: error, part: state.part }, `${state.part}: waits for an engine, trying on`);
     const recovered = state.wellAt !== undefined && ticks() - state.wellAt >= STEADY_MS;
     if (recovered) state.failures = 0;
-    if (recovered || state.error === undefined) state.since = new Date(now()).toISOString();
+    if (recovered || state.error === undefined) state.since = systemTime();
     state.error = error;
     state.wellAt = undefined;
     state.troubledAt = asTrouble ? (state.troubledAt ?? ticks()) : undefined;
