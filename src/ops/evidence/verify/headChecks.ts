@@ -89,7 +89,8 @@ export class HeadChecks {
    * signed may be smaller than the tree.
    */
   soFar(): HeadsSoFar | undefined {
-    if (this.wrong.found > 0 || !Number.isFinite(this.nextSize)) return undefined;
+    if (this.wrong.found > 0 || this.#cutOffBehind() !== undefined) return undefined;
+    if (!Number.isFinite(this.nextSize)) return undefined;
     const { heads, agreed, largest, verified, unverified } = this;
     const [uncovered, outside] = [this.#uncovered.findings(), [...this.#judgedOutside]];
     return { heads, agreed, largest, verified, unverified, uncovered, position: this.#position, outside };
@@ -120,11 +121,15 @@ export class HeadChecks {
     const { firstWrong: wrong } = this;
     if (this.#firstNote !== undefined && wrong?.verified === true && wrong.size <= this.agreed)
       this.#firstNote.why += `, and of these there is a head, too: a holder of the log's key has signed it twice`;
-    const shown = this.#ownOutside;
-    // A head is in the log before it is shown, so the events from that one on were removed.
-    if (shown !== undefined && shown.size > this.#ownInLog)
-      this.wrong.add({ from: shown.from, size: shown.size, why: CUT_OFF_BEHIND });
+    const shown = this.#cutOffBehind();
+    if (shown !== undefined) this.wrong.add({ from: shown.from, size: shown.size, why: CUT_OFF_BEHIND });
     this.wrong.addAll(this.#uncovered);
+  }
+
+  /** Head of this log, known from outside, whose own event is missing: it is in the log before the head is shown. */
+  #cutOffBehind(): HeadToCheck | undefined {
+    const shown = this.#ownOutside;
+    return shown !== undefined && shown.size > this.#ownInLog ? shown : undefined;
   }
 
   #judge(head: HeadToCheck, tree: TreeBuilder): void {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -9,6 +9,7 @@ import type { StoredHead } from '../../../../src/ops/evidence/heads/headsToCheck
 import type { Verification } from '../../../../src/ops/evidence/verify/verification.js';
 import { verifyEvents } from '../../../../src/ops/evidence/verify/verifyEvents.js';
 import type { VerifyProgress } from '../../../../src/ops/evidence/verify/verifyProgress.js';
+import { tileFolder } from '../../../../src/ops/evidence/tree/tileFolder.js';
 import { KEYS, type StoredLog, storedLog, readableLeaves } from '../../../support/fixtures/storedTree.js';
 
 const test = suite<{ log: StoredLog; young: string }>('a verification that was interrupted');
@@ -27,13 +28,15 @@ test.after.each(({ log }) => log.close());
 interface Trial {
   readonly kept?: VerifyProgress | undefined;
   readonly heads?: readonly StoredHead[];
+  /** Default: the log's. */
+  readonly folder?: StoredLog['folder'];
   /** Interrupted at the first batch. */
   readonly interrupt?: boolean;
 }
 
 async function verified(
   log: StoredLog,
-  { kept, heads = [], interrupt = false }: Trial,
+  { kept, heads = [], folder = log.folder, interrupt = false }: Trial,
 ): Promise<{ found?: Verification; saved?: VerifyProgress; unusable?: string; read: number[] }> {
   const ending = new AbortController();
   const read: number[] = [];
@@ -42,7 +45,7 @@ async function verified(
   const deps = {
     stored: log.events,
     leaves: await readableLeaves(log.events),
-    folder: log.folder,
+    folder,
     verifiersOf: verifiersOf(KEYS),
     kept: heads,
   };
@@ -105,6 +108,29 @@ test('is nothing that a progress with another tree makes agree', async ({ log })
 test('keeps nothing once something was found, so that it is found again', async ({ log }) => {
   await log.tamper((database) => database.exec(`UPDATE events SET data = '{}' WHERE position = 15`));
   assert.equal((await verified(log, { interrupt: true })).saved, undefined);
+});
+
+test('finds also in a second call that the log ends right before the event of its published head', async (context) => {
+  await context.log.close();
+  const log = (context.log = await storedLog());
+  await log.fill(300);
+  await log.keepUntilSigned();
+  const size = Number((await log.folder.head())?.split('\n')[1]);
+  const earlier = `${log.folder.path}-earlier`;
+  cpSync(log.folder.path, earlier, { recursive: true });
+  const folder = tileFolder(earlier);
+  await log.fill(50);
+  await log.keepUntilSigned();
+  const witnessed = { from: 'a witness', note: (await log.folder.head()) ?? '' };
+  await log.tamper((database) => database.prepare('DELETE FROM events WHERE position > ?').run(size));
+  const whole = await verified(log, { folder });
+  const { saved } = await verified(log, { folder, heads: [witnessed], interrupt: true });
+  // The witness is away now.
+  const { found } = await verified(log, { folder, kept: saved });
+  for (const { agrees, wrong_heads } of [whole.found!, found!]) {
+    assert.equal(agrees, false);
+    assert.match(wrong_heads.first[0]?.why ?? '', /the log was cut off there$/);
+  }
 });
 
 test('reads all again where a head is given that it has not judged, or its last event is gone', async ({
