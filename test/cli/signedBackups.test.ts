@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import { gift, type Ran } from '../support/service/cli.js';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { type StoredLog, KEYS, storedLog } from '../support/fixtures/storedTree.js';
 
 const test = suite<{ dir: string; log: StoredLog; older: string; latest: string; file: string }>('cli: signed backups');
@@ -70,6 +71,37 @@ test('it is restored where that is wanted, and its log agrees with the heads bef
     assert.equal(verified.code, 0, verified.err);
     assert.deepEqual([verified.records()[0]?.['heads'], verified.records()[0]?.['agreed_size']], [2, 301]);
   }
+});
+
+test('a restored log held against a later head of the old one names the restore, however long it has gone on', async ({
+  dir,
+  file,
+  latest,
+}) => {
+  const fresh = join(dir, 'fresh');
+  assert.equal((await restored(fresh, file, '--behind')).code, 0);
+  const newer = await storedLog(async () => openEmbeddedEventStore({ dir: fresh }));
+  const missing =
+    'the log was restored from a backup that lacks 51 signed events, from number 304 on: there stands LogRestored of ';
+  for (const count of [10, 100]) {
+    await newer.fill(count);
+    await newer.keepUntilSigned();
+    const { code, out, err } = await gift(envOf(fresh), ['audit', 'verify', '--checkpoint', latest]);
+    assert.deepEqual([code, err.split(missing)[0]], [1, 'gift: the log is not what was signed: ']);
+    // No holder of the key has signed anything twice.
+    const why = 'it covers 354 events, and this log was restored from a backup of the first 303 of them';
+    assert.deepEqual(out.split('\n').slice(3), [`${latest}, of 354 events: ${why}`, '']);
+  }
+  await newer.close();
+  const second = join(dir, 'second.log');
+  assert.equal((await gift(envOf(fresh), ['backup', second])).code, 0);
+  const refused = await restored(join(dir, 'again'), second, '--checkpoint', latest);
+  assert.match(
+    refused.err,
+    /^gift: the backup is behind a signed head: .*; --behind restores this one all the same\n$/,
+  );
+  const again = await restored(join(dir, 'again'), second, '--checkpoint', latest, '--behind');
+  assert.equal(again.code, 0, again.err);
 });
 
 test('a backup that is two events behind a head is refused, and restored where that is wanted', async ({

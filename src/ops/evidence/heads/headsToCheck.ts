@@ -1,5 +1,5 @@
 /** The signed heads that a log is held against, in the order of their sizes, a few at a time. */
-import type { EventStore, Position } from '../../../ports/eventStore.js';
+import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { parseCheckpoint, type ParsedCheckpoint } from '../format/checkpoint.js';
 import { MalformedEvidenceError, UnknownSignersError, UntrustedNoteError } from '../format/parsing.js';
 import { openNote, parseNote } from '../format/signedNote.js';
@@ -26,6 +26,14 @@ export interface HeadToCheck extends ParsedCheckpoint {
    * for it. Absent: no key of its origin is known.
    */
   readonly verified?: boolean;
+  /** The restore by which this log began without the last events of the head; absent where there was none. */
+  readonly restored?: Restore;
+}
+
+/** A restore of the first `events` events of another log, which `event` records right behind them. */
+export interface Restore {
+  readonly events: number;
+  readonly event: RecordedEvent;
 }
 
 /**

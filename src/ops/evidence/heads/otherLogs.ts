@@ -5,6 +5,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orMissing } from '../../../lib/files/orMissing.js';
+import { type LogRestored, RESTORED_STREAM } from '../../../domain/restored.js';
 import { type ContinuedHead, type TreeHeadSigned, treeHeadStream } from '../../../domain/treeHeads.js';
 import type { EventStore, RecordedEvent } from '../../../ports/eventStore.js';
 import { AlteredEventError } from '../../../ports/unavailable.js';
@@ -93,6 +94,26 @@ async function headNamed(
 function noneReadable(error: unknown): readonly RecordedEvent[] {
   if (error instanceof AlteredEventError) return [];
   throw error;
+}
+
+/**
+ * Adds to heads the restore by which this log, or one that it was made from, began without some of their events.
+ * @throws UnavailableError
+ */
+export async function withRestores(
+  heads: readonly HeadToCheck[],
+  stored: Pick<EventStore, 'logId' | 'read'>,
+): Promise<readonly HeadToCheck[]> {
+  if (heads.length === 0) return heads;
+  const restores = (await stored.read(RESTORED_STREAM).catch(noneReadable)).flatMap((event) => {
+    const { from_log_id: from, events } = event.data as LogRestored['data'];
+    // A log is never restored from itself: such an event would only explain away that it was cut off.
+    return from === stored.logId ? [] : [{ origin: originOf('', from), restored: { events, event } }];
+  });
+  return heads.map((head) => {
+    const made = restores.find(({ origin, restored }) => head.origin.endsWith(origin) && restored.events < head.size);
+    return made === undefined ? head : { ...head, restored: made.restored };
+  });
 }
 
 export interface OtherSignedLog {

@@ -25,6 +25,8 @@ export function describeDifference({ change, count, number, event, before, signe
     case 'exchanged':
       return `events ${number} and ${number + count} were exchanged: ${now}${unsigned}`;
     case 'cut off':
+      if (event !== null)
+        return `the log was restored from a backup that lacks ${count} signed events, from number ${number} on: ${now}`;
       return `the log was cut off at its end: ${count} events are missing from number ${number} on, ${behind}${unsigned}`;
     case 'start missing':
       return `the event that the tree was started with (TreeStarted, in the stream ${TREE_STREAM}) is missing: it was removed or cut off, and without it no leaf can be computed`;

@@ -25,6 +25,12 @@ const BEHIND_LARGER = 'it stands behind a larger one';
 const CUT_OFF_BEHIND =
   'its own event is not in the log, where it was before the head was shown: the log was cut off there';
 
+/** Why the tree does not have the root of a head. */
+const reasonOf = ({ size, restored }: HeadToCheck, otherwise: string): string =>
+  restored === undefined
+    ? otherwise
+    : `it covers ${size} events, and this log was restored from a backup of the first ${restored.events} of them`;
+
 export const identityOf = ({ origin, size, root }: HeadToCheck): string =>
   `${origin} ${size} ${Buffer.from(root).toString('base64')}`;
 
@@ -53,6 +59,8 @@ export class HeadChecks {
   #position: Position | null = null;
   readonly #judgedOutside: string[] = [];
   readonly #isOwn: (head: HeadToCheck) => boolean;
+  /** Size of the last head of each origin whose root the tree had. */
+  readonly #agreedOf = new Map<string, number>();
   /** Size of the largest head in the log that this log itself has signed. */
   #ownInLog = 0;
   /** Largest head that this log itself has signed and that is known from outside it. */
@@ -114,12 +122,16 @@ export class HeadChecks {
     for (let head = this.#next(); head !== undefined; head = this.#next()) {
       if (head.position === undefined || head.position <= (through ?? '')) {
         this.heads += 1;
-        this.#note(head, head.fault ?? `it covers ${head.size} events, and the log has ${tree.size}`);
+        this.#note(head, head.fault ?? reasonOf(head, `it covers ${head.size} events, and the log has ${tree.size}`));
       }
       await this.#drop(head);
     }
     const { firstWrong: wrong } = this;
-    if (this.#firstNote !== undefined && wrong?.verified === true && wrong.size <= this.agreed)
+    if (
+      this.#firstNote !== undefined &&
+      wrong?.verified === true &&
+      wrong.size <= (this.#agreedOf.get(wrong.origin) ?? 0)
+    )
       this.#firstNote.why += `, and of these there is a head, too: a holder of the log's key has signed it twice`;
     const shown = this.#cutOffBehind();
     if (shown !== undefined) this.wrong.add({ from: shown.from, size: shown.size, why: CUT_OFF_BEHIND });
@@ -137,9 +149,10 @@ export class HeadChecks {
     if (head.fault !== undefined) this.#note(head, head.fault);
     else if (head.size < tree.size) this.#note({ ...head, fault: BEHIND_LARGER }, BEHIND_LARGER);
     else if (!tree.root().equals(head.root))
-      this.#note(head, `it is of other events than the log's first ${head.size}`);
+      this.#note(head, reasonOf(head, `it is of other events than the log's first ${head.size}`));
     else {
       [this.agreed, this.largest] = [head.size, Math.max(this.largest, head.size)];
+      this.#agreedOf.set(head.origin, head.size);
       this.#vouch(head);
     }
   }

@@ -13,7 +13,8 @@ import { TreeBuilder, rootOfTiles } from '../format/tiles.js';
 import type { TileFolder } from '../tree/tileFolder.js';
 import { HeadChecks } from './headChecks.js';
 import type { VerifiersOf } from '../heads/signedHeads.js';
-import { headsInLog, type HeadToCheck, headToCheck, type StoredHead } from '../heads/headsToCheck.js';
+import { withRestores } from '../heads/otherLogs.js';
+import { headsInLog, type HeadToCheck, headToCheck, type Restore, type StoredHead } from '../heads/headsToCheck.js';
 import { storedLeaves, TileComparison, type Differing } from './tileComparison.js';
 import { leafBatches, type LeafThread, NO_LEAF } from '../tree/leafBatches.js';
 import type { Leaves } from '../tree/leaves.js';
@@ -69,7 +70,7 @@ export async function verifyEvents(
   { signal, onProgress, progress }: VerifyOptions = {},
 ): Promise<Verification> {
   const { stored, leaves, thread, folder, verifiersOf } = deps;
-  const outside = await headsOutside(deps);
+  const outside = await withRestores(await headsOutside(deps), stored);
   const unsequenced = await unsequencedIn(stored);
   const start = leaves === undefined ? undefined : await continuable(progress, stored, outside);
   const heads = new HeadChecks((after) => headsInLog(stored, verifiersOf, after), outside, stored.logId, start?.heads);
@@ -259,10 +260,23 @@ function firstDifference(
     return { ...differing, count: missing, signed: differing.number <= largest };
   }
   if (wrong === undefined) return null;
+  if (wrong.restored !== undefined) return restoredWithout(wrong.size, wrong.restored);
   if (wrong.size > events) return cutOff(largest, last);
   // A log that has lost a head may have been written and signed anew, so its own heads say nothing of that one's events.
   const same = wrong.position === undefined ? 0 : agreed;
   return { change: 'unknown', count: wrong.size - same, number: same + 1, event: null, before: null, signed: true };
+}
+
+function restoredWithout(size: number, { events, event }: Restore): FirstDifference {
+  const number = events + 1;
+  return {
+    change: 'cut off',
+    count: size - events,
+    number,
+    event: locationOf(event, number),
+    before: null,
+    signed: true,
+  };
 }
 
 /** @param largest the size of the largest head @param last the last event that is left */
