@@ -1,7 +1,7 @@
 /** Redemptions and their reversals, read from the log in constant memory. */
 import { accountStream } from '../../domain/account.js';
 import { catalogueStream } from '../../domain/catalogue.js';
-import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
+import { type GiftRedeemed, type GiftUnredeemed, giftStream } from '../../domain/gift/events.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { type NameAt, catalogueNames } from './catalogueNames.js';
@@ -149,6 +149,8 @@ const REDEMPTION_COLUMNS = [
   'correlation_id',
   'id',
   'revision',
+  'by_support',
+  'reason',
   'location_name',
   'location_merchant_name',
   'brand_name',
@@ -183,6 +185,7 @@ async function redemptionRow(record: RedemptionRecord, nameAt: NameAt): Promise<
     nameAt('brand', redemption.brand_id, position),
     nameAt('product', redemption.product_id, position),
   ]);
+  const { by_support, reason } = record.data as Partial<GiftUnredeemed['data']>;
   const cells = {
     ...redemption,
     ...record,
@@ -190,6 +193,8 @@ async function redemptionRow(record: RedemptionRecord, nameAt: NameAt): Promise<
     user: by.user,
     client: by.client,
     roles: by.roles?.join(' '),
+    by_support,
+    reason,
     location_name,
     location_merchant_name,
     brand_name,

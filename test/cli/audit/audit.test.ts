@@ -40,7 +40,7 @@ test('redemptions and their reversals come as CSV, in log order, with what was r
   const lines = out.trimEnd().split('\n');
   assert.equal(
     lines[0],
-    'position,at,local_day,type,gift_id,redemption_id,location_id,location_merchant_id,merchant_id,brand_id,product_id,value_pence,user,client,roles,request_id,command_id,causation_id,correlation_id,id,revision,location_name,location_merchant_name,brand_name,product_name',
+    'position,at,local_day,type,gift_id,redemption_id,location_id,location_merchant_id,merchant_id,brand_id,product_id,value_pence,user,client,roles,request_id,command_id,causation_id,correlation_id,id,revision,by_support,reason,location_name,location_merchant_name,brand_name,product_name',
   );
   const cells = lines.slice(1).map((line) => line.split(','));
   assert.deepEqual(
@@ -279,6 +279,22 @@ test('what can not be done says why, and nothing is shown', async () => {
   }
   for (const name of ['redemptions', 'totals', 'access'])
     assert.match((await audit(name, '--help')).out, new RegExp(`\\$ gift audit ${name}`));
+});
+
+test('a reversal by support says so in the CSV, with its reason', async () => {
+  const [, second = ''] = lattes;
+  const reversed = await gift(service.settings, [
+    'gifts',
+    'unredeem',
+    second,
+    '--reason',
+    'scanned twice, ticket 4711',
+  ]);
+  assert.equal(reversed.code, 0, reversed.err);
+  const [heading = '', redeemed, unredeemed] = (await audit('redemptions', '--gift', second)).out.split('\n');
+  const from = heading.split(',').indexOf('by_support');
+  assert.deepEqual(redeemed?.split(',').slice(from, from + 3), ['', '', 'Bean Leeds']);
+  assert.match(unredeemed ?? '', /,true,"scanned twice, ticket 4711",Bean Leeds,/);
 });
 
 test.run();
