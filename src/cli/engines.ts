@@ -50,7 +50,7 @@ export async function withLog<T>(
     const stored = await openStoredEvents(config);
     const log = readable(stored, config);
     open.add(log.events);
-    await joinClock(config, log.events);
+    await joinClock(config, log.events, { logOnly });
     return await work({ config, open, ...log, ...(asStored ? { events: stored } : {}) });
   } finally {
     await open.close();
@@ -65,11 +65,16 @@ export const refuseOtherKeys = async (opened: OpenedLog): Promise<void> =>
 
 /**
  * Joins the sandbox's clock, so that events appended in a sandbox have its time (docs/api/sandbox.md#the-clock).
+ * @param logOnly takes the time of the log's latest event, where the read store can't be opened
  * @throws UnavailableError, EngineError
  */
-export async function joinClock(config: Config, events: EventStore): Promise<void> {
+export async function joinClock(
+  config: Config,
+  events: EventStore,
+  { logOnly = false }: { readonly logOnly?: boolean } = {},
+): Promise<void> {
   if (!config.sandbox) return;
-  if (hasNoReadStore(config)) return joinSharedClock(undefined, events);
+  if (logOnly || hasNoReadStore(config)) return joinSharedClock(undefined, events);
   const store = await openReadStore(config, events, pino({ level: 'silent' }));
   try {
     await joinSharedClock(store.records, events);

@@ -132,6 +132,8 @@ test('takes what answers at its address for its service only where that has the 
 test('looks at the log where the read store can not be opened', async ({ dir, diagnosed }) => {
   writeFileSync(join(dir, 'read.db'), 'no database');
   assert.deepEqual(await diagnosed(), ['read_store_unavailable', 'not_known', 'head_old', 'backup_old']);
+  // A sandbox has no routines; its clock is in the read store.
+  assert.deepEqual(await diagnosed({ SANDBOX: '1' }), ['read_store_unavailable', 'not_known', 'head_old']);
   const [unavailable, notKnown] = (await gift({ DATA_DIR: dir, PORT: '0' }, ['diagnose', '--json'])).records();
   assert.match(String(unavailable?.['what']), /read\.db is not an SQLite file: move it away/);
   assert.deepEqual([unavailable?.['command'], notKnown?.['command']], [REMEDY, REMEDY]);
