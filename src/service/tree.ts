@@ -23,11 +23,15 @@ type Settings = Pick<Config, 'dataDir' | 'sealDir' | 'sealEveryMs' | 'sealWitnes
 export const treeDir = ({ dataDir, sealDir }: Pick<Settings, 'dataDir' | 'sealDir'>): string =>
   sealDir ?? join(dataDir, 'tree');
 
+/** Host in the origin of a log without a head. */
+export const treeHost = ({ publicUrl }: Pick<Settings, 'publicUrl'>): string =>
+  publicUrl === undefined ? 'localhost' : new URL(publicUrl).host;
+
 export function treeSettings(config: Settings, { sealKeys }: Pick<Keys, 'sealKeys'>): TreeSettings {
   return {
     dir: treeDir(config),
     everyMs: config.sealEveryMs,
-    host: config.publicUrl === undefined ? 'localhost' : new URL(config.publicUrl).host,
+    host: treeHost(config),
     keys: sealKeys,
     witnesses: config.sealWitnesses,
   };

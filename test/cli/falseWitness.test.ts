@@ -75,4 +75,24 @@ test('is believed where the log has signed the other root, too', async ({ log })
   });
 });
 
+test('is asked of a log, and of a backup, that have no head yet', async ({ dir }) => {
+  const young = await storedLog();
+  await young.fill(3);
+  const { logId } = young.events;
+  const { signers } = headKeys(KEYS, originOf('test', logId));
+  await withWord(logId, signers, async (env) => {
+    const settings = { ...env, PUBLIC_URL: 'https://test', DATA_DIR: young.dir };
+    const verified = await gift(settings, ['audit', 'verify']);
+    assert.equal(verified.code, 1);
+    assert.match(verified.err, /the log was cut off at its end: 2 events are missing from number 4 on/);
+    const file = join(dir, 'young.log');
+    assert.equal((await gift(settings, ['backup', file])).code, 0);
+    const elsewhere = { ...settings, DATA_DIR: join(dir, 'fresh') };
+    const refused = await gift(elsewhere, ['restore', file, '--reason', 'a drill']);
+    assert.equal(refused.code, 1, refused.out);
+    assert.match(refused.err, /^gift: the backup is behind a signed head: /);
+  });
+  await young.close();
+});
+
 test.run();

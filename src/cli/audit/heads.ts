@@ -1,6 +1,7 @@
 /** The signed heads that commands hold a log against, and the keys that verify them. */
 import { EvidenceError } from '../../ops/evidence/index.js';
 import type { Config } from '../../service/config.js';
+import { treeHost } from '../../service/tree.js';
 import { nameOf, readInputText } from '../fileNames.js';
 import { type CommandFailure, type Terminal, usageFailure } from '../terminal.js';
 
@@ -32,9 +33,10 @@ export function verifierOf<V>(option: string, key: string, parse: (key: string) 
 
 /** The witnesses of SEAL_WITNESSES. One whose latest head is left out is named on standard error. */
 export const witnessesOf = (
-  { sealWitnesses }: Pick<Config, 'sealWitnesses'>,
+  config: Pick<Config, 'publicUrl' | 'sealWitnesses'>,
   { stderr }: Terminal,
-): { readonly addresses: Config['sealWitnesses']; onMissing(message: string): void } => ({
-  addresses: sealWitnesses,
+): { readonly addresses: Config['sealWitnesses']; readonly host: string; onMissing(message: string): void } => ({
+  addresses: config.sealWitnesses,
+  host: treeHost(config),
   onMissing: (message) => void stderr.write(`gift: ${message}\n`),
 });

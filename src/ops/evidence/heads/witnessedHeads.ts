@@ -18,7 +18,7 @@ import {
   type WitnessClient,
 } from '../witness/witnessClient.js';
 import { headToCheck, type HeadToCheck, type StoredHead } from './headsToCheck.js';
-import { lastSignedHead, type SignedHead, type VerifiersOf } from './signedHeads.js';
+import { lastSignedHead, originOf, type SignedHead, type VerifiersOf } from './signedHeads.js';
 
 const SHOWN = 'a head that a witness has shown';
 
@@ -182,6 +182,8 @@ export interface WitnessesToAsk {
   readonly addresses: readonly WitnessAddress[];
   /** Id under which the witnesses know the log, where it is another one than its own. */
   readonly logId?: string;
+  /** Host in the origin of a log without a head: its heads may have been cut off. */
+  readonly host: string;
   /** Called where the latest head of a witness is left out. */
   onMissing(message: string): void;
 }
@@ -195,7 +197,7 @@ const VERIFIER_MS = 10_000;
  * @throws UnavailableError
  */
 export async function latestWitnessed(
-  { addresses, logId, onMissing }: WitnessesToAsk,
+  { addresses, logId, host, onMissing }: WitnessesToAsk,
   stored: Pick<EventStore, 'logId' | 'read'>,
   verifiersOf: VerifiersOf,
   signal: AbortSignal | undefined,
@@ -208,9 +210,10 @@ export async function latestWitnessed(
   });
   // The verification itself names the altered head.
   if (last === 'altered') onMissing('witnesses are not asked: the last head of the log, which names it, was altered');
-  if (last === undefined || last === 'altered') return [];
+  if (last === 'altered') return [];
   const patience = { timeoutMs: VERIFIER_MS, signal };
-  const words = await witnessWords(addresses.map(witnessClient), last.origin, verifiersOf, patience);
+  const origin = last?.origin ?? originOf(host, log.logId);
+  const words = await witnessWords(addresses.map(witnessClient), origin, verifiersOf, patience);
   for (const said of words) {
     const from = wordOf(said.witness);
     if (said.word === 'unsigned')
