@@ -37,7 +37,7 @@ import type { DeliveryTally } from './tally.js';
 /** Concurrent attempts to all endpoints (`main`), and to those that fail or are slow (`aside`). */
 const AT_ONCE = { main: 256, aside: 128 };
 const POLL_MS = 50;
-/** Milliseconds between two polls of the feed while no endpoint is enabled. */
+/** Milliseconds between two polls of the feed while it holds all that the log is known to hold. */
 const IDLE_POLL_MS = 500;
 const POLL_AGAIN_MS = 30_000;
 const BUILT_POLL_MS = 500;
@@ -79,6 +79,10 @@ interface Session {
   readonly pollAgain: Map<string, number>;
   /** A position that the log has reached, the latest that is known: earlier ones need no read of the log. */
   reachedTo: Position;
+  /** Position of an event, the latest that was followed: the feed is to fold it soon. */
+  followedTo: Position;
+  /** Aborted once the log has grown. */
+  growth: AbortController;
   /** Aborted when the session ends, or has failed. */
   readonly over: AbortSignal;
   readonly fail: (error: unknown) => void;
@@ -147,6 +151,8 @@ function openSession(
     looking: new Set(),
     pollAgain: new Map(),
     reachedTo: '',
+    followedTo: '',
+    growth: new AbortController(),
     over,
     fail,
   };
@@ -157,6 +163,8 @@ async function followEndpoints(session: Session, from: Position | undefined): Pr
   const { events, endpoints, health } = deps;
   const filter = { types: webhookEndpointsProjection.types };
   for await (const batch of events.follow(from, filter, { signal: over, onTrouble: health.onTrouble })) {
+    session.followedTo = batch.position;
+    session.growth.abort();
     const last = batch.events.at(-1);
     if (last === undefined) continue;
     if (!(await endpoints.reached(last.position, FOLD_MS)))
@@ -186,7 +194,7 @@ async function watchFeed(session: Session): Promise<void> {
   const { deps, lines, pollAgain, over } = session;
   let seen: Position = '';
   while (!over.aborted) {
-    await (lines.size === 0 ? pauseForBeats(IDLE_POLL_MS, over) : pause(POLL_MS, over));
+    await untilLook(session, seen);
     for (const [id, at] of pollAgain) {
       if (at > ticks()) continue;
       pollAgain.delete(id);
@@ -198,6 +206,16 @@ async function watchFeed(session: Session): Promise<void> {
     for (const line of lines.values()) if (sources === undefined || line.isOf(sources)) line.wake();
     seen = now;
   }
+}
+
+/** Waits for little where something is expected, else until the log grows; a feed that grows unseen is found, too. */
+async function untilLook(session: Session, seen: Position): Promise<void> {
+  const { lines, pollAgain, over } = session;
+  const soon = ticks() + IDLE_POLL_MS;
+  const expects = lines.size > 0 && seen < session.followedTo;
+  if (expects || [...pollAgain.values()].some((at) => at <= soon)) return pause(POLL_MS, over);
+  session.growth = new AbortController();
+  return pauseForBeats(IDLE_POLL_MS, AbortSignal.any([over, session.growth.signal]));
 }
 
 /** Reads an endpoint's present state. Only one call at a time for each, since each may open its line. */

@@ -18,7 +18,10 @@ export interface DayRange {
 
 /** Tells which streams to read. It may be behind: each decision is made from the streams. */
 export interface DueGifts {
-  /** False while the read model is built for the first time. @throws UnavailableError */
+  /**
+   * False while the read model is built for the first time: rounds then do nothing, since no process is unready for it.
+   * @throws UnavailableError
+   */
   serves(): Promise<boolean>;
   /** Whether the read model has reached a position, after waiting for up to `withinMs`. @throws UnavailableError */
   reached(position: Position, withinMs: number): Promise<boolean>;

@@ -8,7 +8,7 @@ export type Round = (now: string, signal: AbortSignal) => Promise<void>;
 
 export interface RoundDeps {
   readonly events: EventStore;
-  readonly due: Pick<DueGifts, 'expiring' | 'reached'>;
+  readonly due: Pick<DueGifts, 'expiring' | 'reached' | 'serves'>;
   readonly records: Records;
 }
 
@@ -40,7 +40,7 @@ export function expiryRounds({ events, records, due }: RoundDeps, plan: RoundPla
   let done: string | undefined;
   return async (now, signal) => {
     const period = plan.periodOf(now);
-    if (done === period) return;
+    if (done === period || !(await due.serves())) return;
     const today = now.slice(0, 10);
     const stored = (await records.get<Done>(plan.record))?.value;
     const last = stored?.logId === logId ? stored.day : undefined;

@@ -17,6 +17,8 @@ import { sendDue } from './sendDue.js';
 import { expiryEventRounds } from './tellExpiry.js';
 
 const POLL_MS = 500;
+/** What is due can wait a moment longer for a takeover: a standby has three leases to poll. */
+const LEASE_POLL_MS = 1_000;
 /** First and longest wait before a restart, in ms: a round of a day may be long, and begins again after a failure. */
 const DAY_RESTART_MS = [500, 60_000] as const;
 
@@ -53,7 +55,7 @@ export function startScheduler(options: SchedulerOptions): { close(): Promise<vo
 
 /** Follower and lease of this name: rounds of work, one after the other. */
 function follow(
-  { events, records, due, now, holder, logger, followers, leaseMs: ttlMs }: SchedulerOptions,
+  { events, records, now, holder, logger, followers, leaseMs: ttlMs }: SchedulerOptions,
   name: string,
   rounds: (deps: GiftChangeDeps) => Round,
   restartMs?: readonly [first: number, most: number],
@@ -62,14 +64,12 @@ function follow(
   return followers.start(
     name,
     async ({ signal: closing, onTrouble, well }) => {
-      const options = { holder, signal: closing, logger, ttlMs, onTrouble };
+      const options = { holder, signal: closing, logger, ttlMs, pollMs: LEASE_POLL_MS, onTrouble };
       await workByLease(records, name, options, async (lease, signal) => {
         const round = rounds({ events, writer, mayAct: whileHeld(() => lease.held, signal) });
         try {
           while (!signal.aborted) {
-            // While the read model is built for the first time nothing else is held up, so no process is unready for
-            // it.
-            if (await due.serves()) await round(now(), signal);
+            await round(now(), signal);
             well();
             await pauseForBeats(POLL_MS, signal);
           }

@@ -11,11 +11,12 @@ import { causeOf } from '../runner/index.js';
 import { type DueGifts, forEachDue } from './due.js';
 
 export interface SendDeps extends GiftChangeDeps {
-  readonly due: Pick<DueGifts, 'toSend'>;
+  readonly due: Pick<DueGifts, 'serves' | 'toSend'>;
 }
 
 /** @param now ISO 8601, UTC @throws the first failure, in the end */
 export async function sendDue(deps: SendDeps, now: string, signal: AbortSignal): Promise<void> {
+  if (!(await deps.due.serves())) return;
   await forEachDue([deps.due.toSend(now)], async ({ id }) => send(deps, id, now), signal);
 }
 

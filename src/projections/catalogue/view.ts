@@ -1,6 +1,6 @@
 /**
- * The whole catalogue in memory, joined by commands and queries. Each API process has its own, at most 250 ms behind
- * the read model. Where a refusal depends on it while the read model is behind, the rest is read from the log.
+ * The whole catalogue in memory, joined by commands and queries. Each API process has its own, at most half a second
+ * behind the read model. Where a refusal depends on it while the read model is behind, the rest is read from the log.
  */
 import { pauseForBeats } from '../../lib/async/beats.js';
 import { CATALOGUE_KINDS } from '../../domain/catalogue.js';
@@ -33,7 +33,7 @@ interface CatalogueViewOptions {
   readonly followers: Pick<Followers, 'start'>;
 }
 
-const POLL_MS = 250;
+const POLL_MS = 500;
 /** The longest wait before a failed read is repeated. */
 const RETRY_MS = 1_000;
 const PAGE = 1_000;

@@ -47,6 +47,8 @@ export interface LeaseOptions {
   readonly logger: Logger;
   /** Milliseconds that the lease lasts without a renewal, the same in all processes; default `LEASE_MS`. */
   readonly ttlMs?: number | undefined;
+  /** Milliseconds between two polls of the record by a standby; default a twelfth of the lease's time. */
+  readonly pollMs?: number;
   /** While waiting: called after each renewal by another process. */
   readonly onHeld?: (holder: string) => void;
   /** While waiting: called after each poll of the record, with the error if it failed. Must not throw. */
@@ -101,6 +103,7 @@ interface Observation {
  */
 export async function acquireLease(records: Records, name: string, options: LeaseOptions): Promise<Lease | undefined> {
   const { holder, signal, logger, ttlMs = LEASE_MS, onHeld, onTrouble } = options;
+  const { pollMs = Math.min(ttlMs, LEASE_MS) / 12 } = options;
   const key = `lease/${name}`;
   let observed: Observation | undefined;
   let reachable = true;
@@ -128,7 +131,7 @@ export async function acquireLease(records: Records, name: string, options: Leas
       if (reachable) logger.warn({ err: error, lease: name }, 'waiting for a lease: the read store does not take it');
       reachable = false;
     }
-    await pauseForBeats(Math.min(ttlMs, LEASE_MS) / 12, signal);
+    await pauseForBeats(pollMs, signal);
   }
   return undefined;
 }

@@ -71,6 +71,7 @@ function rounds(log: TestLog, given: Given = {}): Rounds {
     mayAct: given.mayAct ?? (() => undefined),
     records,
     due: {
+      serves: async () => true,
       reached: async (position) => reached(position),
       async *expiring(range) {
         ranges.push(range);

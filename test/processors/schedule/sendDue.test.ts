@@ -18,6 +18,7 @@ async function send(
   { now = NOW, ...more }: Partial<SendDeps> & { readonly now?: string } = {},
 ): Promise<void> {
   const due: SendDeps['due'] = {
+    serves: async () => true,
     async *toSend(asked) {
       assert.is(asked, now);
       yield named.map(({ transactionId: id }) => ({ id }));
