@@ -5,6 +5,7 @@ import { Page, Problem } from '../parts/page.js';
 import { messageOf } from '../service/attempt.js';
 import { candidatesOf, type Candidate, type Found } from '../service/finding.js';
 import { FoundRows } from '../parts/foundRows.js';
+import { AS_TYPED } from '../parts/text.js';
 
 type Search =
   | { readonly state: 'searching' }
@@ -57,8 +58,7 @@ export function Find() {
             id={`${id}-text`}
             type="search"
             required
-            autocomplete="off"
-            spellcheck={false}
+            {...AS_TYPED}
             maxLength={300}
             value={text}
             onInput={({ currentTarget }) => {

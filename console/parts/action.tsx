@@ -8,6 +8,7 @@ import { messageOf } from '../service/attempt.js';
 import { useDraft, type Values } from '../service/drafts.js';
 import { session, type Role } from '../service/session.js';
 import { Problem } from './page.js';
+import { AS_TYPED } from './text.js';
 
 export interface Field {
   readonly name: string;
@@ -182,8 +183,7 @@ function FieldInput({ id, field: { name, label, type = 'text', hint, optional },
           rows={6}
           value={value}
           required={optional !== true}
-          autocomplete="off"
-          spellcheck={false}
+          {...AS_TYPED}
           onInput={({ currentTarget }) => change(name, currentTarget.value)}
           {...described}
         />
@@ -193,7 +193,7 @@ function FieldInput({ id, field: { name, label, type = 'text', hint, optional },
           type={type}
           value={value}
           required={optional !== true}
-          autocomplete="off"
+          {...(name === REASON.name ? { autocomplete: 'off' } : AS_TYPED)}
           maxLength={500}
           onInput={({ currentTarget }) => change(name, currentTarget.value)}
           {...described}

@@ -3,6 +3,7 @@ import { useId, useState } from 'preact/hooks';
 import { useAttempt } from '../service/attempt.js';
 import { type FoundGift, giftsOf } from '../service/finding.js';
 import { Problem } from './page.js';
+import { AS_TYPED } from './text.js';
 
 interface ChooseByReceiverProps {
   readonly transaction: string;
@@ -43,8 +44,7 @@ export function ChooseByReceiver({ transaction, reason, choose }: ChooseByReceiv
           id={id}
           rows={4}
           required
-          autocomplete="off"
-          spellcheck={false}
+          {...AS_TYPED}
           value={typed}
           aria-describedby={`${id}-hint`}
           onInput={({ currentTarget }) => setTyped(currentTarget.value)}

@@ -1,5 +1,6 @@
 /** A form that chooses what a list shows. What was typed stays as it was; the list follows when it is sent. */
 import { useId, useState } from 'preact/hooks';
+import { AS_TYPED } from './text.js';
 
 export interface Filter {
   readonly name: string;
@@ -43,8 +44,7 @@ export function Filters({ filters, start = {}, choose }: FiltersProps) {
                   id={own}
                   type={type}
                   {...(type === 'number' ? { min: 0, step: 'any' } : { maxLength: 256 })}
-                  autocomplete="off"
-                  spellcheck={false}
+                  {...AS_TYPED}
                   value={typed[name] ?? ''}
                   onInput={({ currentTarget }) => change(name, currentTarget.value)}
                   {...described}

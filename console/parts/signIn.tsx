@@ -2,6 +2,7 @@
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { session, signIn } from '../service/session.js';
 import { Problem } from './page.js';
+import { AS_TYPED } from './text.js';
 
 export function SignIn() {
   const id = useId();
@@ -41,6 +42,7 @@ export function SignIn() {
           <label for={`${id}-name`}>Username</label>
           <input
             id={`${id}-name`}
+            {...AS_TYPED}
             autocomplete="username"
             required
             value={username}

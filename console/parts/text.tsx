@@ -56,3 +56,10 @@ export function duration(seconds: number): string {
   const [unit, size] = units.find(([, one]) => seconds >= one) ?? ['s', 1];
   return `${Math.round(seconds / size)} ${unit}`;
 }
+
+/**
+ * Attributes of a field for ids, names and numbers. A phone's keyboard would begin them with a capital letter, or put
+ * another word in their place: then nothing is found that is there. `autoCorrect` so that Preact sets the attribute: the
+ * property takes no text.
+ */
+export const AS_TYPED = { autocomplete: 'off', autocapitalize: 'none', autoCorrect: 'off', spellcheck: false } as const;

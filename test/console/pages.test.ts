@@ -16,7 +16,9 @@ import {
   type ConsoleContext,
   consoleSuite,
   onConsole,
+  opened,
   signedIn,
+  signIn,
 } from '../support/service/console.js';
 
 interface Context extends ConsoleContext {
@@ -33,6 +35,15 @@ const HOSTILE = [
   'x'.repeat(200),
 ];
 const WIDTHS = [1_200, 390] as const;
+/** Faults of the page's fields on a phone. A reason is a sentence; all other texts are ids, names and numbers. */
+const FIELDS = `[...document.querySelectorAll('input:is([type=text], [type=search], :not([type])), textarea')].flatMap((field) => {
+  const label = field.labels[0]?.textContent ?? '';
+  const faults = [];
+  if (parseFloat(getComputedStyle(field).fontSize) < 16) faults.push(label + ' is enlarged');
+  if (!label.startsWith('Reason') && (field.autocapitalize !== 'none' || field.getAttribute('autocorrect') !== 'off'))
+    faults.push(label + ' is changed');
+  return faults;
+})`;
 /** Largest answer that a page may ask for, in bytes. */
 const MOST_BYTES = 200_000;
 /** Largest size of the page with its script and style, compressed, in bytes. */
@@ -147,6 +158,26 @@ testHere('have nothing that axe objects to, and nothing wider than the window', 
       assert.notEqual(await page.title(), 'broken in', path);
     }
     assert.deepEqual(wrong, []);
+  });
+});
+
+testHere('take ids as a phone’s keyboard types them, in fields that it does not enlarge', async (context) => {
+  const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+  const one = await opened(context.browser, context.service.url, '/', phone);
+  await onConsole(one, async (page) => {
+    const wrong = new Set<string>();
+    const note = async (path: string): Promise<void> => {
+      for (const fault of (await page.evaluate(FIELDS)) as readonly string[]) wrong.add(`${path}: ${fault}`);
+    };
+    await page.getByLabel('Username').waitFor();
+    await note('sign-in');
+    await signIn(page);
+    for (const path of context.paths) {
+      await page.goto(`${context.service.url}/console#${path}`);
+      await settled(page);
+      await note(path);
+    }
+    assert.deepEqual([...wrong], []);
   });
 });
 

@@ -1,6 +1,6 @@
 /** The console in Chromium, on a service of its own. */
 import assert from 'node:assert/strict';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import { suite, type Test } from 'uvu';
 import { testWhere } from '../assertions/testWhere.js';
@@ -27,8 +27,13 @@ export interface Opened {
 }
 
 /** Opens a page of the console in a browser context of its own, without signing in. */
-export async function opened(browser: Browser, url: string, path = '/'): Promise<Opened> {
-  const context = await browser.newContext({ reducedMotion: 'reduce' });
+export async function opened(
+  browser: Browser,
+  url: string,
+  path = '/',
+  options: BrowserContextOptions = {},
+): Promise<Opened> {
+  const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
   context.setDefaultTimeout(DEADLINE_MS);
   const page = await context.newPage();
   const faults = watched(page);
