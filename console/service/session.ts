@@ -34,6 +34,8 @@ let toldAt = 0;
 let lastUser: string | undefined;
 /** Whether the service is still to be told of a sign-out. */
 let isEnding = false;
+/** The call that tells the service so. */
+let telling: AbortController | undefined;
 
 export const tokenInUse = (): string | undefined => accessToken;
 
@@ -41,11 +43,12 @@ interface SessionAnswer {
   readonly data: { readonly access_token: string; readonly user_id: string; readonly roles: readonly Role[] };
 }
 
-const post = async (path: string, body: object): Promise<Response> =>
+const post = async (path: string, body: object, signal?: AbortSignal): Promise<Response> =>
   fetch(`console/session${path}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
   });
 
 async function begin(response: Response): Promise<void> {
@@ -66,11 +69,13 @@ function beginAnew(): void {
 
 /** @returns what is wrong, to show; `undefined`: the user is signed in */
 export async function signIn(username: string, password: string): Promise<string | undefined> {
+  const wasEnding = isEnding;
+  leaveEnd();
   const response = await post('/start', { username, password }).catch(() => undefined);
+  isEnding = wasEnding && response?.ok !== true;
   if (response === undefined) return NO_CONNECTION;
   if (response.ok) {
     activeAt = Date.now();
-    isEnding = false;
     tabs.postMessage({ in: true });
     await begin(response);
     return undefined;
@@ -129,8 +134,16 @@ async function endIdle(): Promise<void> {
 }
 
 async function tellEnd(): Promise<void> {
-  const response = await post('/end', {}).catch(() => undefined);
-  if (response?.ok === true) isEnding = false;
+  telling?.abort();
+  const { signal } = (telling = new AbortController());
+  const response = await post('/end', {}, signal).catch(() => undefined);
+  if (response?.ok === true && !signal.aborted) isEnding = false;
+}
+
+/** A sign-in ends the former session by itself. An answer to its end that comes later would take the new cookie away. */
+function leaveEnd(): void {
+  isEnding = false;
+  telling?.abort();
 }
 
 /** Begins the session that an earlier page or another tab has left, and watches for input and its absence. */
@@ -139,7 +152,7 @@ export async function startSession(): Promise<void> {
     addEventListener(event, noteActivity, { passive: true });
   tabs.onmessage = ({ data }: MessageEvent<{ readonly out?: string; readonly in?: true }>) => {
     // The sign-in has ended the former session: what would be ended now is the new one, of all tabs.
-    if (data.in === true) isEnding = false;
+    if (data.in === true) leaveEnd();
     if (data.out === undefined) activeAt = Date.now();
     else if (data.out === '') beginAnew();
     else forget(data.out);

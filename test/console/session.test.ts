@@ -1,5 +1,6 @@
 /** Sign-in and its end, as whoever sits at the browser meets them (docs/console.md#sign-in). */
 import assert from 'node:assert/strict';
+import { deferred } from '../../src/lib/async/deferred.js';
 import { consoleSuite, headingOf, onConsole, opened, signedIn, signIn, watched } from '../support/service/console.js';
 
 const { test, testHere } = consoleSuite('sign-in');
@@ -111,6 +112,34 @@ testHere(
     });
   },
 );
+
+testHere('leaves a new sign-in its session where the answer to the former one’s end comes later', async (context) => {
+  const one = await opened(context.browser, context.service.url, '/find');
+  await onConsole(one, async (page) => {
+    await page.clock.install();
+    await page.reload();
+    await signIn(page);
+    const held = deferred<void>();
+    await page.route(
+      '**/console/session/end',
+      async (route) => {
+        const response = await route.fetch();
+        await held.promise;
+        // A call that the page has left takes no answer.
+        await route.fulfill({ response }).catch(() => undefined);
+      },
+      { times: 1 },
+    );
+    await page.clock.runFor('15:30');
+    await page.getByText(IDLE).waitFor();
+    await signIn(page);
+    held.resolve();
+    await page.unrouteAll({ behavior: 'wait' });
+    assert.equal((await one.context.cookies()).length, 1);
+    await page.reload();
+    await page.getByRole('heading', { name: 'Find' }).waitFor();
+  });
+});
 
 testHere('notices that the service has ended the session, at the next call', async ({ service, browser }) => {
   const one = await signedIn(browser, service.url, '/find');
