@@ -45,6 +45,7 @@ export function consoleSessionRoutes({ staff, secure }: SessionDeps): Route[] {
     method: 'POST',
     tag: 'Console',
     caller: 'none',
+    ofSession: true,
     noStore: true,
     answers: [jsonAnswer('The session.', SESSION, EXAMPLE)],
   } as const;
@@ -80,7 +81,7 @@ export function consoleSessionRoutes({ staff, secure }: SessionDeps): Route[] {
       operation: 'refreshConsoleSession',
       summary: 'Go on with a session of the console',
       description: 'By the cookie, which it replaces. The answer has the next access token.',
-      errors: ['authentication_failed', 'forbidden', 'no_console_client'],
+      errors: ['authentication_failed', 'forbidden', 'no_console_client', 'too_many_requests'],
       async handle(call) {
         refuseOtherSites(call);
         try {
@@ -106,7 +107,7 @@ export function consoleSessionRoutes({ staff, secure }: SessionDeps): Route[] {
           {},
         ),
       ],
-      errors: ['forbidden'],
+      errors: ['forbidden', 'too_many_requests'],
       async handle(call) {
         refuseOtherSites(call);
         await staff.logout(tokenOf(call));

@@ -148,6 +148,8 @@ export interface RouteDescription {
   readonly outward?: true;
   /** Also accepts form-encoded bodies (the token endpoint). */
   readonly formBody?: boolean;
+  /** A password or a session's cookie proves the sender (the console's sign-in). */
+  readonly ofSession?: true;
   /** `Cache-Control: no-store` for all answers and errors. Implied by caller `user`. */
   readonly noStore?: boolean;
   /**
@@ -203,14 +205,16 @@ export const takesKeys = (path: string): boolean => path.startsWith('/api/v2/') 
  * Whether every request of the route counts towards the limits, and not only faulty ones:
  * docs/api/limits.md#what-counts.
  */
-export const isLimited = (route: Pick<RouteDescription, 'formBody' | 'signature'>): boolean => !provesItself(route);
+export const isLimited = (route: Proof): boolean => !provesItself(route);
+
+type Proof = Pick<RouteDescription, 'formBody' | 'signature' | 'ofSession'>;
 
 /**
- * Whether the body proves its sender by a secret or a signature. Only faults count then, so that other callers at the
+ * Whether the body or a cookie proves its sender by a secret or a signature. Only faults count then, so that other callers at the
  * same address cannot keep the sender out.
  */
-export const provesItself = ({ formBody, signature }: Pick<RouteDescription, 'formBody' | 'signature'>): boolean =>
-  formBody === true || signature !== undefined;
+export const provesItself = ({ formBody, signature, ofSession }: Proof): boolean =>
+  formBody === true || signature !== undefined || ofSession === true;
 
 /**
  * Whether caches must not store the route's answers. An answer for a single user may hold a code, a PIN, a message, or

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { eventually } from '../../support/assertions/until.js';
+import { CONSOLE_CATALOGUE } from '../../support/service/console.js';
 import { buyOne, redeem, refused } from '../../support/service/giftFlow.js';
 import {
   type Json,
@@ -26,6 +27,7 @@ let gift: string;
 test.before(async () => {
   service = await startService({
     split: false,
+    catalogue: CONSOLE_CATALOGUE,
     env: {
       UNKNOWN_GIFTS_PER_CALLER: String(CALLER),
       UNKNOWN_GIFTS_PER_ADDRESS: String(ADDRESS),
@@ -40,6 +42,7 @@ test.before(async () => {
 });
 test.after(() => service.close());
 
+const cookieOf = ({ headers }: Reply): string => (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
 const unknown = (): string => randomBytes(10).toString('hex');
 
 interface Asked {
@@ -163,6 +166,24 @@ test('counts requests without a valid token by address, and refuses no login, we
   assert.equal((await ask(path, { from, user: 'ann' })).status, 200);
   assert.equal((await ask(`/g/${service.shortcodeOf(gift)}`, { from: '192.0.2.78' })).status, 200);
   for (const free of ['/healthz', '/readyz', '/openapi.json']) assert.equal((await ask(free, { from })).status, 200);
+});
+
+test('keeps support out of the console for no requests without a token at their address', async () => {
+  const from = '192.0.2.79';
+  const page = `/g/${service.shortcodeOf(gift)}`;
+  await inOneWindow(leftOf(await ask(page, { from }), 'address')?.seconds);
+  const { left = 0 } = leftOf(await ask(page, { from }), 'address') ?? {};
+  for (let sent = 0; sent < left; sent++) await ask(page, { from });
+  limited(await ask(page, { from }), 'address', ANONYMOUS, 60);
+  const session = async (name: string, body: object, cookie = ''): Promise<Reply> =>
+    request(`${service.url}/console/session/${name}`, 'POST', { headers: { 'X-Forwarded-For': from, cookie }, body });
+  const started = await session('start', { username: 'sue@test.example', password: 'sue-password' });
+  assert.equal(started.status, 200, started.text);
+  const renewed = await session('refresh', {}, cookieOf(started));
+  assert.equal(renewed.status, 200, renewed.text);
+  assert.equal((await session('end', {}, cookieOf(renewed))).status, 200);
+  refused(await session('refresh', {}, cookieOf(renewed)), 401, 'Authentication failed.');
+  limited(await session('start', { username: 'sue@test.example' }), 'address', ANONYMOUS, 60);
 });
 
 test('answers no more guesses than the limit, however many are asked at once', async () => {
