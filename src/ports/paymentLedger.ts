@@ -32,4 +32,6 @@ export interface PaymentLedger {
    */
   list(from: number, to: number): AsyncIterable<readonly LedgerEntry[]>;
   find(kind: LedgerEntry['kind'], id: string, transactionId: string): Promise<LedgerEntry | undefined>;
+  /** All refunds of a charge, whoever requested them, at any time. */
+  refundsOf(chargeId: string): Promise<readonly LedgerEntry[]>;
 }

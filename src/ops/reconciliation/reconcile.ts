@@ -2,7 +2,8 @@
  * Reconciles a day of a payment provider's ledger with the log, to the penny: every charge and refund must be on both
  * sides. Both are read one span of time after another, so memory is bounded by the busiest span. Clocks differ, and an
  * answer may be recorded on a later day. So an entry without a counterpart in its span or the next is looked up by id.
- * Of refunds made at the provider itself the log has amounts (`RefundedAtProvider`), but no ids.
+ * Of refunds made at the provider itself the log has amounts (`RefundedAtProvider`), but no ids. Those that no refund of
+ * the day covers are held against all that the provider gave back of the charge.
  */
 import type { RefundedAtProvider } from '../../domain/purchase/disputes.js';
 import { type PaymentCharged, transactionStream } from '../../domain/purchase/events.js';
@@ -102,6 +103,7 @@ export async function reconcile(
   const others = new Map<string, Tally>();
   /** Pence of `RefundedAtProvider` already matched, by event id. */
   const spent = new Map<string, number>();
+  const reports: Recorded<RefundedAtProvider>[] = [];
   let lookedUp = 0;
   let differences = 0;
   /**
@@ -144,6 +146,15 @@ export async function reconcile(
     lookedUp++;
     return count(there, one.kind, -(one.amount ?? 0), -1);
   };
+  const resolveReport = async (event: Recorded<RefundedAtProvider>): Promise<void> => {
+    const { charge_id, amount, total } = event.data;
+    if ((spent.get(event.id) ?? 0) >= amount) return;
+    const given = await givenBackThere(events, ledger, event);
+    if (given >= total) return void lookedUp++;
+    const one = { ...hereOf(event), id: charge_id };
+    const why = `${ledger.provider} has given back ${given} pence of this charge by itself, and had told of ${total}`;
+    return report([differenceOf('missing_there', ledger.provider, one, undefined, why)]);
+  };
 
   try {
     for (let from = day.from; from < day.to; from += SPAN_MS) {
@@ -170,7 +181,10 @@ export async function reconcile(
           continue;
         }
         count(here, one.kind, one.amount);
-        if (one.id === '') continue;
+        if (event.type === 'RefundedAtProvider') {
+          reports.push(event as Recorded<RefundedAtProvider>);
+          continue;
+        }
         const known = take(theirs, keyOf(one));
         if (known === undefined) ours[0].set(keyOf(one), one);
         else await report(compare(ledger.provider, one, known));
@@ -182,6 +196,7 @@ export async function reconcile(
     }
     await inParallel([...ours[1].values()], PARALLEL_LOOKUPS, resolveOurs);
     await inParallel([...theirs[1].values()], PARALLEL_LOOKUPS, resolveTheirs);
+    await inParallel(reports, PARALLEL_LOOKUPS, resolveReport);
   } finally {
     await feed.close();
   }
@@ -212,6 +227,19 @@ async function failedLater(events: EventStore, { kind, id, transactionId }: Here
   if (kind !== 'refund') return false;
   const history = await events.read(transactionStream(transactionId));
   return history.some(({ type, data }) => type === 'RefundFailed' && (data as RefundFailed['data']).refund_ref === id);
+}
+
+/** Pence that the provider gave back of a charge, but for our own refunds. */
+async function givenBackThere(
+  events: EventStore,
+  ledger: PaymentLedger,
+  { stream, data: { charge_id } }: Recorded<RefundedAtProvider>,
+): Promise<number> {
+  const ours = new Set(
+    (await events.read(stream)).map(({ data }) => (data as Partial<GiftsRefunded['data']>).refund_ref ?? ''),
+  );
+  const others = (await ledger.refundsOf(charge_id)).filter(({ id, moved }) => moved && !ours.has(id));
+  return others.reduce((sum, { amount = 0 }) => sum + amount, 0);
 }
 
 async function inLog(

@@ -117,6 +117,8 @@ async function walletLedger(
       const undone = entries.some((entry) => entry.id === undoing);
       return found === undefined || !undone ? found : { ...found, moved: false, status: 'discarded' };
     },
+    // A wallet has no refunds but those of the log, each with an id.
+    refundsOf: async () => [],
     close: () => feed.close(),
   };
 }

@@ -97,6 +97,13 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
     const eventOf = Object.hasOwn(REPORTED, reference) ? REPORTED[reference] : undefined;
     if (eventOf === undefined) return;
     const providerEvent = eventOf({ charge_id: idOf(transaction_id), amount });
+    if (providerEvent.kind === 'refunded') {
+      const refund_ref = `re_simulated_by_hand_${transaction_id}`;
+      const entry = { outcome: 'refunded', provider: PROVIDER, refund_ref, simulated: true, transaction_id } as const;
+      // The ledger has what was given back by hand, too.
+      const made: SimulatedEntry<RefundReply> = { ...entry, amount, at: now() };
+      await records.put(refundKey(refund_ref, 1), made, { expected: 0, expiresAt: now() + LEDGER_MS });
+    }
     await reportLater(records, transaction_id, { about: 'payment', transaction_id, providerEvent }, now());
   };
 

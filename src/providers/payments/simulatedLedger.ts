@@ -24,6 +24,11 @@ export function simulatedLedger(records: Records): PaymentLedger {
       if (found.length > 0) yield found;
     },
     find: async (kind, id) => (await entries()).find((entry) => entry.kind === kind && entry.id === id),
+    async refundsOf(chargeId) {
+      const known = await entries();
+      const charge = known.find(({ kind, id }) => kind === 'charge' && id === chargeId);
+      return known.filter(({ kind, transactionId }) => kind === 'refund' && transactionId === charge?.transactionId);
+    },
   };
 }
 

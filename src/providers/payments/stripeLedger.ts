@@ -62,6 +62,19 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
         throw error;
       }
     },
+
+    async refundsOf(chargeId) {
+      const found: LedgerEntry[] = [];
+      try {
+        for await (const page of pages((params) =>
+          stripe.refunds.list({ ...params, payment_intent: chargeId, expand: ['data.payment_intent'] }),
+        ))
+          found.push(...page.map(refundEntry));
+      } catch (error) {
+        if (!(error instanceof RefusedError)) throw error;
+      }
+      return found;
+    },
   };
 }
 

@@ -169,6 +169,15 @@ test('cards are disputed, or refunded by hand, once they are charged', async () 
   };
   assert.equal(await redeemed(lost), 405);
   await eventually(async () => (await redeemed(won)) === 201);
+  const day = new Date().toISOString().slice(0, 10);
+  const path = `/ops/payments/reconciliation?day=${day}&time_zone=UTC`;
+  const report = await service.ask('GET', path, { token: await userTokenOf(service.url, 'aud') });
+  const differences = report.text.trimEnd().split('\n').slice(0, -1);
+  assert.deepEqual(
+    differences.filter((line) => line.includes('"refund"')),
+    [],
+    'what was given back by hand is in the ledger of the provider, too',
+  );
 });
 
 test('numbers and devices are reached, can not be, or have to wait an hour', async () => {

@@ -30,6 +30,10 @@ function ledgerOf(entries: readonly LedgerEntry[]): PaymentLedger & { readonly l
       looked.push(id);
       return entries.find((entry) => entry.kind === kind && entry.id === id);
     },
+    async refundsOf(chargeId) {
+      const charge = entries.find(({ kind, id }) => kind === 'charge' && id === chargeId);
+      return entries.filter(({ kind, transactionId }) => kind === 'refund' && transactionId === charge?.transactionId);
+    },
   };
 }
 const entry = (
@@ -252,10 +256,28 @@ test('matches refunds made at the provider with its reports of them, and each re
     ]),
   );
   assert.equal(wrong.told, ['currency usd', 'missing_here again', 'missing_here more']);
-  assert.equal(
-    (await run(installation, ledgerOf([charge, refund('untold', 1, DAY_MS - 1), refund('last', 40, 20 * HOUR)]))).told,
-    ['missing_here untold'],
+  // The provider has told of 400 pence, and shows none of them: an accountant must hear of both reports.
+  const gone = await run(
+    installation,
+    ledgerOf([charge, refund('untold', 1, DAY_MS - 1), refund('last', 40, 20 * HOUR)]),
   );
+  assert.equal(gone.told, ['missing_here untold', 'missing_there c1', 'missing_there c1']);
+  assert.equal(gone.all.at(-1), {
+    what: 'missing_there',
+    kind: 'refund',
+    provider: 'p',
+    id: 'c1',
+    transaction_id: 't',
+    here: { amount: 300, at: at(6 * HOUR) },
+    there: null,
+    detail: 'p has given back 41 pence of this charge by itself, and had told of 400',
+  });
+  // One that was given back the day before, and one that could not be delivered.
+  const failed = await run(
+    installation,
+    ledgerOf([charge, refund('first', 100, -HOUR), refund('last', 300, 5 * HOUR, { moved: false, status: 'failed' })]),
+  );
+  assert.equal([failed.told, failed.reconciled.looked_up], [['missing_there c1'], 1]);
 });
 
 test("compares what the provider's clock puts a quarter of an hour later, without a look-up", async ({
@@ -559,6 +581,10 @@ test("Stripe's list, page by page, as the log says; then with everything that ca
       (await list()).find(({ id }) => id === 're_byhand')?.transactionId,
       byHand.metadata['transaction_id'],
       "what was given back by hand is its payment's",
+    );
+    assert.equal(
+      (await ledger.refundsOf(byHand.id)).map(({ id }) => id),
+      ['re_byhand'],
     );
     const [, undelivered] = stripe.refunds;
     if (undelivered === undefined) throw new Error('no second refund');
