@@ -104,12 +104,12 @@ export const RECORD_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     const [past, soon, later] = [`${prefix}-past`, `${prefix}-soon`, `${prefix}-later`];
     await records.put(past, 'x', { expiresAt: Date.now() - 1 });
     await records.put(soon, 'x');
-    await records.put(soon, 'x', { expiresAt: Date.now() + 150 });
+    assert.is(await records.put(soon, 'x', { expiresAt: Date.now() + 150 }), 2);
     await records.put(later, 'x', { expiresAt: Date.now() + 60_000 });
     assert.is(await records.get(past), undefined);
     assert.is(await records.put(past, 'y', { expected: 1 }), undefined);
     assert.not.ok(await records.delete(past));
-    assert.is((await records.get(soon))?.version, 2);
+    assert.is((await records.get(later))?.version, 1);
     await sleep(200);
     assert.is(await records.get(soon), undefined);
     assert.equal(

@@ -213,7 +213,7 @@ test('disables at 410, once, and delivers nothing more', async ({ hooks }) => {
   await sleep(500);
   assert.equal(receiver.received.length, before);
   assert.deepEqual(await hooks.types(endpoint), ['WebhookEndpointCreated', 'WebhookEndpointDisabled']);
-  assert.equal(deliveries.status().disabled.get('gone'), 1);
+  await until(() => deliveries.status().disabled.get('gone') === 1);
   const attempts = await hooks.attempts(endpoint);
   assert.deepEqual(
     attempts.map(({ status, next_at }) => [status, next_at]),
@@ -242,7 +242,7 @@ test('sends nothing to a client that is not active any more, and disables its en
   await sleep(200);
   assert.equal(receiver.received.length, 2);
   assert.deepEqual([...requested], [`client:${endpoint.client}`]);
-  assert.equal(deliveries.status().disabled.get('inactive'), 1);
+  await until(() => deliveries.status().disabled.get('inactive') === 1);
 });
 
 test('disables after five days of nothing but failures, and counts it', async ({ hooks }) => {
@@ -318,10 +318,10 @@ test('gives up after three days, and sends it again when it is recovered', async
   await until(() => receiver.received.filter((one) => giftOf(one) === gift).length > 2);
   hooks.clock.forward(3 * DAY_MS + 1);
   await until(() => deliveries.status().outcomes.get('given_up') === 1);
-  await sleep(300);
-  const attempts = await hooks.attempts(endpoint);
-  assert.equal(attempts.at(-1)?.status, 400);
-  assert.equal(attempts.at(-1)?.next_at, undefined);
+  await until(async () => {
+    const last = (await hooks.attempts(endpoint)).at(-1);
+    return last?.status === 400 && last.next_at === undefined;
+  }, 'the attempt that none follows');
   lost = '';
   await hooks.happen(gift, 1);
   await until(() => receiver.received.at(-1)?.type === 'gift.blocked', 'a later event, which did not wait for it');
@@ -511,7 +511,10 @@ test('keeps a hundred attempts at most, and nothing once the endpoint is deleted
   hooks.process();
   for (let n = 0; n < 40; n++) await hooks.gift(endpoint.client);
   await until(() => receiver.received.length >= 160, 'every event, twice');
-  await sleep(100);
+  await until(async () => {
+    const stored = await hooks.store.records.get<Progress>(progressRecord(endpoint.id));
+    return stored !== undefined && stored.value.attempts.delivered + stored.value.attempts.failed >= 160;
+  }, 'all of them stored');
   const attempts = await hooks.attempts(endpoint);
   assert.equal(attempts.length, 100);
   assert.equal(attempts.filter(({ status }) => status === 200).length, 50);

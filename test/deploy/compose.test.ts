@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -14,6 +13,7 @@ import { parse } from 'yaml';
 import { ALL_SETTINGS, loadConfig, ROLES } from '../../src/service/config.js';
 import { natsMissing } from '../support/engines/natsServer.js';
 import { freePort } from '../support/engines/serverProcess.js';
+import { eventually, until } from '../support/assertions/until.js';
 
 /** The parts of a compose file that these tests check. */
 interface Compose {
@@ -394,11 +394,7 @@ test('keeps acknowledged writes of MongoDB, journaled by a majority, when its pr
 
 /** The answer at a health check's address, once there is one. */
 async function healthy(url: string): Promise<number> {
-  for (let wait = 0; ; wait++) {
-    const answer = await fetch(url).catch(() => undefined);
-    if (answer !== undefined || wait === 200) return answer?.status ?? 0;
-    await sleep(25);
-  }
+  return eventually(async () => (await fetch(url).catch(() => undefined))?.status, `an answer at ${url}`);
 }
 
 const noNats = natsMissing({ own: true });
@@ -427,8 +423,7 @@ for (const file of noNats === undefined ? FILES : []) {
         assert.is(await healthy(url), 200, name);
         const others = async (): Promise<number> =>
           ((await (await fetch(url.replace('/healthz', '/routez'))).json()) as { num_routes: number }).num_routes;
-        for (let wait = 0; (await others()) < nodes.length - 1 && wait < 200; wait++) await sleep(25);
-        assert.ok((await others()) >= nodes.length - 1, `${name} finds the others`);
+        await until(async () => (await others()) >= nodes.length - 1, `${name} to find the others`);
       }
     } finally {
       for (const child of children) child.kill('SIGKILL');

@@ -12,6 +12,7 @@ import {
   timeoutSignal,
   systemMs,
 } from '../../src/lib/world.js';
+import { until } from '../support/assertions/until.js';
 
 const test = suite('lib/world');
 test.after.each(() => void enterWorld(REAL_WORLD));
@@ -31,6 +32,7 @@ test('a timer that was ended never calls', async () => {
     if (called.length === 2) endTimer(repeated);
   });
   endTimer(undefined);
+  await until(() => called.length === 2, 'both calls');
   await sleep(20);
   assert.deepEqual(called, ['again', 'again']);
   await nextTurn();

@@ -17,6 +17,7 @@ import { transactionsProjection } from '../../src/projections/transactions.js';
 import { event } from '../support/engines/eventStoreEvents.js';
 import { exposed } from '../support/service/exposed.js';
 import { type Installation, newInstallation } from '../support/fixtures/projecting.js';
+import { eventually } from '../support/assertions/until.js';
 
 const test = suite<{ installation: Installation }>('installation');
 const PROJECTIONS = [giftsProjection, transactionsProjection];
@@ -300,9 +301,12 @@ test('shows a held event loop, and forgets it once it was shown', async ({ insta
     );
     assert.ok(held.get('nodejs_eventloop_lag_p50_seconds')! < held.get('nodejs_eventloop_lag_max_seconds')!);
     assert.ok(held.get('nodejs_eventloop_utilization')! > 0.2);
-    await sleep(120);
-    const later = await values();
-    assert.ok(later.get('nodejs_eventloop_lag_max_seconds')! < held.get('nodejs_eventloop_lag_max_seconds')!);
+    // What holds up this process may be another one: then it is shown next.
+    const later = await eventually(async () => {
+      await sleep(120);
+      const next = await values();
+      return next.get('nodejs_eventloop_lag_max_seconds')! < held.get('nodejs_eventloop_lag_max_seconds')! && next;
+    }, 'a shorter delay');
     assert.is(later.get(`gift_build_info{version="1.2.3",node="${process.version}"}`), 1);
     assert.ok(later.get('process_resident_memory_bytes')! > later.get('nodejs_heap_size_used_bytes')!);
     assert.ok(later.get('process_cpu_seconds_total')! > 0);

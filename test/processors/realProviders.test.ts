@@ -139,9 +139,11 @@ test('stops calling a failing provider alone, and notifies each once afterwards'
   await installation.until(async () => (await installation.all('NotificationSent')).length === 30);
   assert.is(providers.twilio.messages.length, 30);
   const requested = providers.fcm.requested.length;
+  const since = performance.now();
   await sleep(400);
   const more = providers.fcm.requested.length - requested;
-  assert.ok(more <= 8, `asked ${more} times by 30 who try every 40 ms`);
+  const took = performance.now() - since;
+  assert.ok(more <= Math.max(8, took / 50), `asked ${more} times in ${took} ms by 30 who try every 40 ms`);
   assert.is(providers.fcm.messages.length, 0);
   providers.fcm.fault = () => undefined;
   await untilSettled(installation, bought);

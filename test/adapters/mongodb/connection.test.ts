@@ -31,6 +31,7 @@ import { writeGuarded } from '../../../src/adapters/mongodb/guarded.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { HELLO, startFakeMongo } from '../../support/engines/fakeMongo.js';
 import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite('MongoDB: calls and their failures');
 
@@ -133,7 +134,7 @@ test('replaces and closes a client that finds no server any more', async () => {
   assert.equal(warned, ['the read store is not found: connecting anew']);
   assert.is(await connection.read(async ({ db }) => db.client), clients[1]);
   assert.is(await slow, 0, 'what the old one is asked may finish');
-  await sleep(10);
+  await until(() => closed.length > 0, 'the end of the old one');
   assert.equal(closed, [clients[0]]);
   for (let n = 0; n < 5; n++) await miss();
   assert.is(clients.length, 2, 'the new one is given time too');

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EngineError, NoAnswerError } from '../../../src/lib/engineError.js';
@@ -7,6 +6,7 @@ import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import { HELLO, openedWell, startFakeMongo } from '../../support/engines/fakeMongo.js';
 import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
 import { freePort } from '../../support/engines/serverProcess.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite('MongoDB: opening');
 
@@ -163,8 +163,7 @@ test('asks for majority and primary whatever the address says, and leaves nothin
     );
     assert.is(writes.length, 5);
     for (const write of writes) assert.equal(write['writeConcern'], { w: 'majority', wtimeout: 10_000, j: true });
-    for (let wait = 0; wait < 50 && server.connections() > 0; wait++) await sleep(10);
-    assert.is(server.connections(), 0);
+    await until(() => server.connections() === 0, 'the end of all connections');
   } finally {
     await server.stop();
   }

@@ -21,6 +21,7 @@ import { asUser } from '../../support/service/calls.js';
 import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { type Reply, request } from '../../support/service/service.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite('api/ops/frame');
 const answers = [{ status: 200, description: 'All.' }];
@@ -387,7 +388,7 @@ test('a stream whose reader goes away ends, and the record says so', async () =>
   const reader = (reading.body as ReadableStream<Uint8Array>).getReader();
   await reader.read();
   await reader.cancel();
-  for (let wait = 0; wait < 200 && events.log.length < 2; wait++) await sleep(10);
+  await until(() => events.log.length >= 2);
   const ended = events.log[1]?.data as { count: number; complete: boolean } | undefined;
   assert.equal(ended?.complete, false);
   assert.ok(ended.count > 0 && ended.count < 10_000_000);
@@ -409,7 +410,7 @@ test('ends the record of an unread stream: HEAD, a caller that has left', async 
   const types = (): string[] =>
     events.log.map(({ type, data }) => `${type} ${String((data as { complete?: boolean }).complete)}`);
   assert.equal((await ask('/ops/things/7', 'HEAD')).status, 200);
-  for (let wait = 0; wait < 200 && events.log.length < 2; wait++) await sleep(10);
+  await until(() => events.log.length >= 2);
   assert.deepEqual(types(), ['OperationStarted undefined', 'OperationEnded false']);
 
   const leaving = new AbortController();
@@ -422,7 +423,7 @@ test('ends the record of an unread stream: HEAD, a caller that has left', async 
     fetch(`${ask.url}/ops/things/7`, { headers: { authorization: 'Bearer x' }, signal: leaving.signal }),
     /aborted/,
   );
-  for (let wait = 0; wait < 200 && events.log.length < 4; wait++) await sleep(10);
+  await until(() => events.log.length >= 4);
   assert.deepEqual(types().slice(2), ['OperationStarted undefined', 'OperationEnded false']);
   assert.equal(requested, 0, 'nothing was read for nobody');
 });
@@ -440,14 +441,14 @@ test("harms no other request when the end of a stream can't be recorded", async 
   await reader.read();
   events.beforeAppend = down;
   await reader.cancel();
-  for (let wait = 0; wait < 200 && tried < 1; wait++) await sleep(10);
+  await until(() => tried >= 1);
   let begins = 0;
   events.beforeAppend = () => {
     begins += 1;
     if (begins > 1) down();
   };
   assert.equal((await ask('/ops/things/7', 'HEAD')).status, 200);
-  for (let wait = 0; wait < 200 && tried < 2; wait++) await sleep(10);
+  await until(() => tried >= 2);
   assert.equal(tried, 2);
   events.beforeAppend = () => undefined;
   assert.equal((await ask('/ops/things/8', 'HEAD')).status, 200);
@@ -501,10 +502,10 @@ test("harms no other request when a caller leaves early and the end can't be rec
     headers: { authorization: 'Bearer x' },
     signal: leaving.signal,
   });
-  for (let wait = 0; wait < 200 && going < 1; wait++) await sleep(5);
+  await until(() => going >= 1);
   leaving.abort();
   await assert.rejects(requested, /aborted/);
-  for (let wait = 0; wait < 200 && tried < 2; wait++) await sleep(10);
+  await until(() => tried >= 2);
   assert.equal(tried, 2);
   events.beforeAppend = () => undefined;
   assert.equal((await ask('/ops/things/8')).status, 200);
@@ -520,7 +521,7 @@ test('a stream whose source fails breaks off: what is not whole never looks whol
   });
   const ask = await served(route({ handle: async () => failing }));
   await assert.rejects(ask('/ops/things/7'), /terminated|fetch failed|aborted/);
-  for (let wait = 0; wait < 200 && events.log.length < 2; wait++) await sleep(10);
+  await until(() => events.log.length >= 2);
   assert.deepEqual(
     events.log.map(({ type, data }) => [type, (data as { complete?: boolean }).complete]),
     [

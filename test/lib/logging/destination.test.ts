@@ -9,6 +9,7 @@ import * as assert from 'uvu/assert';
 import { openLogDestination } from '../../../src/lib/logging/destination.js';
 import { fillDisk, NO_MOUNT, smallDisk } from '../../support/faults/smallDisk.js';
 import { testWhere } from '../../support/assertions/testWhere.js';
+import { until } from '../../support/assertions/until.js';
 
 interface Context {
   folder: string;
@@ -74,7 +75,7 @@ testWhere(test, disk !== undefined, NO_MOUNT, 'a disk that was full takes lines 
     log.write('meanwhile\n');
     rmSync(filler);
     log.write('afterwards\n');
-    for (let tries = 0; tries < 200 && !readFileSync(path, 'utf8').includes('afterwards'); tries++) await wait(20);
+    await until(() => readFileSync(path, 'utf8').includes('afterwards'), 'the later line');
     assert.is(readFileSync(path, 'utf8'), `${'x'.repeat(9_000)}\nmeanwhile\nafterwards\n`);
   } finally {
     closeSync(fd);

@@ -13,6 +13,7 @@ import { followers } from '../../../src/runtime/supervision/followers.js';
 import { catalogueOf } from '../../support/fixtures/catalogue.js';
 import { failureOf } from '../../support/fixtures/importFile.js';
 import { silent } from '../../support/fixtures/projecting.js';
+import { until } from '../../support/assertions/until.js';
 
 const brand = (id: string, more: Partial<Brand> = {}): Brand => ({
   id,
@@ -360,11 +361,11 @@ test('a failure leaves the state in use, is logged once, and reaches the caller 
   await view.refresh();
   fake.failing = new UnavailableError('down');
   assert.is(await failureOf(view.refresh()), fake.failing);
-  for (let turn = 0; turn < 200 && told.length < 1; turn++) await sleep(5);
+  await until(() => told.length >= 1, 'the log');
   await sleep(20);
   assert.is(view.current().products.size, 1);
   fake.failing = undefined;
-  for (let turn = 0; turn < 200 && told.length < 2; turn++) await sleep(5);
+  await until(() => told.length >= 2, 'the log');
   assert.equal(told, ['catalogue: waits for an engine, trying on', 'catalogue: works again']);
   await view.close();
   const queries = fake.queries;
@@ -377,11 +378,10 @@ test('a read model that is still being built is waited for in silence; other fai
   const told: string[] = [];
   fake.failing = new UnavailableError('still being built');
   const view = open(fake, { pollMs: 2, followers: followers({ logger: loggerOf(told) }) });
-  await sleep(30);
-  assert.ok(fake.queries > 1, 'it goes on looking');
+  await until(() => fake.queries > 1, 'it to go on looking');
   assert.equal(told, []);
   fake.failing = new Error('a mistake');
-  for (let turn = 0; turn < 200 && told.length < 1; turn++) await sleep(5);
+  await until(() => told.length >= 1, 'the log');
   assert.is(told[0], 'catalogue: failed, starting again');
   fake.failing = undefined;
   await view.refresh();

@@ -5,6 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { hasEnded, lives, processLife } from '../../../src/runtime/coordination/processLife.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite('the life of a process');
 const own = processLife();
@@ -38,9 +39,7 @@ if (own === undefined) {
     const [pid] = (await once(parent.stdout, 'data')) as [Buffer];
     const life = processLife(Number(pid.toString()))!;
     assert.not.ok(hasEnded(life));
-    for (let tries = 0; tries < 200 && !hasEnded(life); tries++)
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    assert.ok(hasEnded(life));
+    await until(() => hasEnded(life), 'its end');
     parent.kill('SIGKILL');
     await once(parent, 'exit');
   });

@@ -740,9 +740,10 @@ test(
     const release2 = [{ ...giftsVersion(V + 1), previous: [giftsProjection] }];
     const next = await project({ projections: release2, retireMs: 300 });
     await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
-    await putPreviousBuild(store, 'gifts', { number: V, until: Date.now() + 500 });
+    await putPreviousBuild(store, 'gifts', { number: V, until: Date.now() + FOR_EVER_MS });
     await sleep(400);
     assert.equal([next.kept().length, await store.versions('gifts')], [2, [V, V + 1]]);
+    await putPreviousBuild(store, 'gifts', { number: V, until: Date.now() });
     await until(
       async () => next.kept().length === 1 && (await store.versions('gifts')).length === 1,
       'the old one to be dropped',

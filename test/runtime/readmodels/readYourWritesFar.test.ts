@@ -5,10 +5,12 @@ import type { Position } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type DocumentStreams, readYourWrites } from '../../../src/runtime/readmodels/readYourWrites.js';
 import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
+import { inVirtualTime } from '../../simulation/world/virtualTime.js';
 import { eventually } from '../../support/assertions/until.js';
 import { failureOf } from '../../support/engines/eventStoreEvents.js';
 
 const test = suite('read-your-writes, the log elsewhere');
+const timed = inVirtualTime(test);
 
 interface Shown {
   readonly shown: Position;
@@ -209,7 +211,7 @@ test('a read since a position fails while the log does, unless the model has rea
   assert.equal(await them.read.getMany(['a'], '2'), [{ shown: '2' }]);
 });
 
-test('a silent log is waited for a second, and then for 20 ms until it answers', async () => {
+timed('a silent log is waited for a second, and then for 20 ms until it answers', async () => {
   const them = behind();
   await caughtUp(them);
   const { promise, answer } = held();

@@ -11,6 +11,7 @@ import { encodeFrame, frameReader, type Frame } from '../../../../src/adapters/e
 import { openBusClient } from '../../../../src/adapters/embedded/bus/client.js';
 import { openRouter, type Peer } from '../../../../src/adapters/embedded/bus/router.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
+import { until } from '../../../support/assertions/until.js';
 
 const test = suite('parts of the embedded bus');
 
@@ -240,8 +241,7 @@ test('disconnects a peer that takes nothing for too long', async () => {
   );
   connection.send({ header: { t: 'pub', s: 'a' }, body: JSON.stringify({ text: 'x'.repeat(900_000) }) });
   await connection.congested();
-  await sleep(10);
-  assert.ok(closed);
+  await until(() => closed, 'the end of the connection');
   assert.match(errors[0]?.message ?? '', 'takes no messages');
   connection.send({ header: { t: 'pub', s: 'a' }, body: '{}' });
   assert.is(connection.congested(), undefined);
@@ -266,8 +266,7 @@ test('reads nothing from a held connection, and closes even if the other side do
   await sleep(20);
   assert.equal(got, []);
   second();
-  await sleep(20);
-  assert.is(got.length, 1);
+  await until(() => got.length === 1, 'the frame');
   far.allowHalfOpen = true;
   await connection.end();
   end();

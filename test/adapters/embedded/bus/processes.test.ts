@@ -70,7 +70,7 @@ test('finds a new broker soon after the old one was killed, and serves and hears
         release = () => resolve({});
       }),
   );
-  const hanging = refusal(one.request('hangs', {}, { timeoutMs: 5_000 }));
+  const hanging = refusal(one.request('hangs', {}, { timeoutMs: 10_000 }));
   await sleep(50);
   await broker.kill();
   const error = await hanging;
@@ -84,7 +84,7 @@ test('finds a new broker soon after the old one was killed, and serves and hears
   assert.equal(heard, [{ n: 1 }]);
 
   const third = await openBusInProcess({ dir });
-  assert.equal(await third.request('who', {}, { timeoutMs: 1_000 }), { by: 'one' });
+  assert.equal(await third.request('who', {}, { timeoutMs: 10_000 }), { by: 'one' });
   await third.close();
 });
 
@@ -96,7 +96,7 @@ test('ends the requests of a killed process at once, not at their deadlines', as
   await sleep(50);
   await other.kill();
   assert.instance(await hanging, UnavailableError);
-  assert.is((await refusal(bus.request('hangs', {}, { timeoutMs: 1_000 }))).name, 'NoRespondersError');
+  assert.is((await refusal(bus.request('hangs', {}, { timeoutMs: 10_000 }))).name, 'NoRespondersError');
 });
 
 test('hands over to another broker when the first one closes', async ({ open }) => {
@@ -121,7 +121,7 @@ test('connects many processes that open at once', async ({ open }) => {
   await Promise.all(clients.map((client, n) => client.serve(`m${n}`, 'q', async () => ({ n }))));
   for (const client of clients) {
     const answers = await Promise.all(
-      clients.map((_, n) => client.request<{ n: number }>(`m${n}`, {}, { timeoutMs: 2_000 })),
+      clients.map((_, n) => client.request<{ n: number }>(`m${n}`, {}, { timeoutMs: 10_000 })),
     );
     assert.equal(
       answers.map(({ n }) => n),
@@ -161,7 +161,7 @@ test('uses a short path for a folder whose path is too long for a socket', async
   const long = join(dir, 'x'.repeat(60), 'y'.repeat(60));
   const [one, two] = [await open(long), await open(long)];
   await one.serve('who', 'who', async () => ({ by: 'one' }));
-  assert.equal(await two.request('who', {}, { timeoutMs: 1_000 }), { by: 'one' });
+  assert.equal(await two.request('who', {}, { timeoutMs: 10_000 }), { by: 'one' });
   const socket = readFileSync(join(long, 'bus.path'), 'utf8');
   assert.ok(socket.startsWith(tmpdir()) && socket.length < 100);
   assert.is(statSync(join(socket, '..')).mode & 0o777, 0o700);
@@ -197,7 +197,7 @@ test('joins a folder and a short link to it on one bus, whatever TMPDIR is', asy
       else process.env['TMPDIR'] = place;
       const [one, two] = [await open(join(dir, 'link')), await open(long)];
       await two.serve('who', 'who', async () => ({ by: 'two' }));
-      assert.equal(await one.request('who', {}, { timeoutMs: 5_000 }), { by: 'two' });
+      assert.equal(await one.request('who', {}, { timeoutMs: 10_000 }), { by: 'two' });
       sockets.add(readFileSync(join(long, 'bus.path'), 'utf8'));
       await Promise.all(clients.splice(0).map((client) => client.close()));
     }
@@ -245,7 +245,7 @@ test("reports that it can't take over, and tries again until it can", async ({ d
 test('asks no handler that has just gone', async ({ open }) => {
   const bus = await open();
   const stop = await bus.serve('brief', 'brief', async () => ({}));
-  const answer = bus.request('brief', {}, { timeoutMs: 1_000 });
+  const answer = bus.request('brief', {}, { timeoutMs: 10_000 });
   const stopped = stop();
   assert.equal([(await Promise.allSettled([answer]))[0].status, await stopped], ['rejected', undefined]);
   assert.is((await refusal(answer)).name, 'NoRespondersError');
@@ -312,7 +312,7 @@ test('refuses and reports invalid bytes, while other connections go on', async (
     errors.slice(before).map(({ message }) => message),
     ['a message on who that is no JSON'],
   );
-  assert.equal(await bus.request('who', {}, { timeoutMs: 1_000 }), { by: 'me' });
+  assert.equal(await bus.request('who', {}, { timeoutMs: 10_000 }), { by: 'me' });
 });
 
 test.run();
