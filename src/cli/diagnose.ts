@@ -47,6 +47,7 @@ function inWords(findings: readonly Finding[], { stdout }: Terminal): string[] {
   );
 }
 
+type Engine = 'event store' | 'read store' | 'key store' | 'bus';
 type Opened = Partial<Pick<OpenedStores, 'store' | 'models'>> & OpenedLog;
 
 async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
@@ -57,7 +58,7 @@ async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
     if (!(error instanceof ConfigError)) throw error;
     return settingsFindings(error.faults);
   }
-  const refused = new Map<'event store' | 'read store' | 'key store', UnavailableError>();
+  const refused = new Map<Engine, UnavailableError>();
   const look = async (opened?: Opened): Promise<readonly Finding[]> => diagnosed(terminal, config, refused, opened);
   return whereOpened(
     async (work) => readStores(terminal, work),
@@ -109,7 +110,7 @@ function notOpened(error: unknown): UnavailableError {
 async function diagnosed(
   { stderr }: Terminal,
   config: Config,
-  refused: Map<'event store' | 'read store' | 'key store', UnavailableError>,
+  refused: Map<Engine, UnavailableError>,
   opened: Opened | undefined,
 ): Promise<readonly Finding[]> {
   const refusal = (name: 'event store' | 'read store'): UnavailableError =>
@@ -130,10 +131,10 @@ async function diagnosed(
       partsOf(config, service, {
         log,
         read,
-        keysRefused(error) {
+        refusedBy(part, error) {
           const why = notOpened(error);
           // The service goes on by itself once a server is there.
-          if (!(error instanceof NoAnswerError)) refused.set('key store', why);
+          if (!(error instanceof NoAnswerError)) refused.set(part, why);
           return why;
         },
         isLogOpen: opened !== undefined,

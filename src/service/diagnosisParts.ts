@@ -16,8 +16,8 @@ type Parts = Readonly<Record<string, PartHealth>>;
 interface Reached extends DiagnosedEngines {
   /** Whether the log could be opened: the read store was not tried where it could not. */
   readonly isLogOpen: boolean;
-  /** The error of a key store that can't be opened, which happens at its first use, with a reason to show. */
-  readonly keysRefused: (error: unknown) => Error;
+  /** The error of an engine that can't be opened only now, at its first use, with a reason to show. */
+  readonly refusedBy: (part: 'key store' | 'bus', error: unknown) => Error;
   /** Whether it is known where the service's log is: else only the service itself can tell of it. */
   readonly isLogKnown: boolean;
 }
@@ -29,25 +29,27 @@ interface Reached extends DiagnosedEngines {
 export async function partsOf(
   { natsUrl }: Config,
   service: DiagnosedService,
-  { log, read, keysRefused, isLogOpen, isLogKnown }: Reached,
+  { log, read, refusedBy, isLogOpen, isLogKnown }: Reached,
 ): Promise<Parts> {
   const unready = Object.entries(await service.parts()).filter(([, { ready }]) => !ready);
   // Throws why nothing was looked at.
   if (!isLogKnown && unready.length === 0) log();
   if (!isLogKnown) return Object.fromEntries(unready);
+  const opened = (part: 'key store' | 'bus', check: () => Promise<PartHealth>) =>
+    checkedPart(part, async () =>
+      check().catch((error: unknown) => {
+        throw refusedBy(part, error);
+      }),
+    );
   const own = await Promise.all([
     checkedPart('event store', async () => engineHealth(log().events)),
     ...(isLogOpen
       ? [
           checkedPart('read store', async () => engineHealth(read().store)),
-          checkedPart('key store', async () =>
-            engineHealth(log().keys).catch((error: unknown) => {
-              throw keysRefused(error);
-            }),
-          ),
+          opened('key store', async () => engineHealth(log().keys)),
         ]
       : []),
-    ...(natsUrl === undefined ? [] : [checkedPart('bus', async () => natsHealth(natsUrl, log().events.logId))]),
+    ...(natsUrl === undefined ? [] : [opened('bus', async () => natsHealth(natsUrl, log().events.logId))]),
   ]);
   return { ...Object.fromEntries(own), ...Object.fromEntries(unready) };
 }

@@ -14,6 +14,7 @@ import { openLog } from '../../src/service/engines.js';
 import { loadKeys } from '../../src/service/keys.js';
 import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
 import { startFakeMongo } from '../support/engines/fakeMongo.js';
+import { natsOfVersion } from '../support/engines/natsServer.js';
 import { gift } from '../support/service/cli.js';
 import { codesOnCommandLine } from '../support/service/diagnosis.js';
 
@@ -88,6 +89,18 @@ test('names refused credentials of the key store, and no key to put back', async
     assert.ok(!out.includes('keys_wrong'), out);
   } finally {
     await server.stop();
+  }
+});
+
+test('names a bus that does not fit', async ({ dir }) => {
+  const old = await natsOfVersion('2.1.9');
+  try {
+    const { records } = await gift({ DATA_DIR: dir, PORT: '0', NATS_URL: old.url }, ['diagnose', '--json']);
+    const [bus] = records().filter(({ code }) => code === 'bus_unavailable');
+    assert.match(String(bus?.['what']), /^bus: NATS_URL: .*2\.1\.9/);
+    assert.equal(bus?.['command'], REMEDY);
+  } finally {
+    await old.close();
   }
 });
 
