@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { doMany, type HandledItem, type ManyItem, type ManyRequest, onceEach } from '../ops/gifts/many.js';
 import { csvRecords, withoutMark } from '../ops/exports/csv.js';
 import { repeatedNames } from '../lib/repeatedNames.js';
+import { isObject } from '../lib/isObject.js';
 import { commandLineContext } from './exports.js';
 import type { OpenedStores } from './engines.js';
 import { inputFile, nameOf, readInputText } from './fileNames.js';
@@ -93,9 +94,7 @@ function jsonRows(text: string, file: string, column: string): Row[] {
 function objectIn(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Readonly<Record<string, unknown>>)
-      : undefined;
+    return isObject(value) ? value : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject } from 'ajv';
 import { OWN_SCHEMAS } from '../lib/schemaOptions.js';
 import { inSlices } from '../lib/async/slices.js';
+import { isObject } from '../lib/isObject.js';
 import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName, type CheckedFile, type Placed } from './file.js';
 import { ENTRY_SCHEMAS } from './schemas.js';
@@ -31,7 +32,7 @@ export async function checkShapes(parsed: unknown, faults: FaultCollector): Prom
   const file: Partial<Record<ArrayName, readonly Placed<unknown>[]>> = {};
   const objects = new Map<ArrayName, Placed<Readonly<Record<string, unknown>>>[]>();
   const declared = new Map<ArrayName, Set<string>>();
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+  if (!isObject(parsed)) {
     faults.addToFile('', 'the file must be a JSON object of arrays');
     return { file: {}, objects, declared };
   }
@@ -72,10 +73,6 @@ async function checkArray(
     else faults.add(array, index, nested.path, nested.fault);
   });
   return good;
-}
-
-function isObject(entry: unknown): entry is Readonly<Record<string, unknown>> {
-  return typeof entry === 'object' && entry !== null && !Array.isArray(entry);
 }
 
 function idsOf(array: ArrayName, entries: readonly Placed<Readonly<Record<string, unknown>>>[]): Set<string> {

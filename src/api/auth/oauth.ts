@@ -1,4 +1,5 @@
 /** The token endpoint (docs/api/tokens.md). */
+import { isObject } from '../../lib/isObject.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
 import { bodyValidator } from '../pipeline/validation.js';
@@ -127,7 +128,7 @@ export function oauthRoutes(grants: Grants): Route[] {
 
 /** Parameters without a value count as absent (RFC 6749 3.2), in JSON as in forms. */
 export function withoutEmpty(body: Call['body']): Call['body'] {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  if (!isObject(body)) return body;
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== ''));
 }
 

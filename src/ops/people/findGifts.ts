@@ -14,6 +14,7 @@ import { deriveGiftIds, type GiftIds } from '../../domain/giftIds.js';
 import { issueGift } from '../../domain/purchase/decisions.js';
 import { type MadePurchase, purchaseAggregate } from '../../domain/purchase/state.js';
 import { inParallel } from '../../lib/async/inParallel.js';
+import { byBytes } from '../../lib/byBytes.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { supportedStatus, type SupportedGift } from '../history/supportedGift.js';
 
@@ -53,7 +54,7 @@ export async function findGifts(
     'person' in search
       ? await giftsOfAll(deps, [personId(search.person)])
       : await FINDERS[search.by](deps, search.text);
-  found.sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0));
+  found.sort((one, other) => byBytes(other.at, one.at));
   const start = after === undefined ? 0 : indexAfter(found, after);
   const end = start + limit;
   const last = end < found.length ? found[end - 1] : undefined;
@@ -68,13 +69,11 @@ export async function findGifts(
 /** The same order each time, for gifts of one time: pages are told apart by how many of these were answered. */
 function byId(one: FoundGift, other: FoundGift): number {
   return (
-    compare(one.transaction_id, other.transaction_id) ||
-    compare(one.gift_id, other.gift_id) ||
-    compare(one.as ?? '', other.as ?? '')
+    byBytes(one.transaction_id, other.transaction_id) ||
+    byBytes(one.gift_id, other.gift_id) ||
+    byBytes(one.as ?? '', other.as ?? '')
   );
 }
-
-const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
 function indexAfter(found: readonly FoundGift[], after: string): number {
   const [, at = '', answered] = new RegExp(SEARCH.giftsPosition).exec(after) ?? [];

@@ -1,4 +1,5 @@
 /** Totals by merchant and day, to the penny: a fold of the log. */
+import { byBytes } from '../../lib/byBytes.js';
 import type { GiftIssued, GiftUnredeemed } from '../../domain/gift/events.js';
 import type { DisputeClosed, DisputeOpened, RefundedAtProvider } from '../../domain/purchase/disputes.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
@@ -83,11 +84,9 @@ export function emptyTotals(zone: TimeZone): Totals {
     rows: () =>
       [...days]
         .flatMap(([day, merchants]) => [...merchants].map(([merchant_id, sums]) => ({ day, merchant_id, ...sums })))
-        .sort((one, other) => compare(one.day, other.day) || compare(one.merchant_id, other.merchant_id)),
+        .sort((one, other) => byBytes(one.day, other.day) || byBytes(one.merchant_id, other.merchant_id)),
   };
 }
-
-const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
 export type MerchantOf = (brandId: string, position: Position) => Promise<string>;
 

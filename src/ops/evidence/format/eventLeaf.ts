@@ -1,5 +1,6 @@
 /** The leaf of an event (docs/evidence.md#leaves), and the parts of the event that a proof shows. */
 import { hash } from 'node:crypto';
+import { isObject } from '../../../lib/isObject.js';
 import type { EventTexts, RecordedEvent } from '../../../ports/eventStore.js';
 import { type Leaf, timeOf } from './leaf.js';
 import { sha256 } from './merkleTree.js';
@@ -152,9 +153,6 @@ function salted({ id, data, metadata }: StoredEvent, { saltKey, apart: isApart }
 }
 
 const names = (fields: readonly { readonly name: string }[]): readonly string[] => fields.map(({ name }) => name);
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Length of a salt: 16 bytes in hex. */
 const SALT_CHARACTERS = 32;

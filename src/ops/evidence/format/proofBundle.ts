@@ -4,6 +4,7 @@
  */
 import { shortened } from '../../../lib/quotedText.js';
 import { repeatedNames } from '../../../lib/repeatedNames.js';
+import { isObject } from '../../../lib/isObject.js';
 import { hashFromBase64, MalformedEvidenceError } from './parsing.js';
 import type { ShownData, ShownField, ShownMetadata, ShownParts } from './eventLeaf.js';
 
@@ -104,12 +105,12 @@ function metadataIn(value: unknown, path: string): ShownMetadata {
   return { value: metadata['value'], salt: saltIn(metadata, path) };
 }
 
-const hashIn = (value: Record<string, unknown>, path: string): { readonly hash: string } => ({
+const hashIn = (value: Readonly<Record<string, unknown>>, path: string): { readonly hash: string } => ({
   hash: hex(members(value, path, ['hash'])['hash'], `${path}.hash`, HASH),
 });
 
 /** The salt of a hash. Its length is checked, since a longer salt could include the beginning of the salted text. */
-const saltIn = (value: Record<string, unknown>, path: string): string =>
+const saltIn = (value: Readonly<Record<string, unknown>>, path: string): string =>
   hex(value['salt'], `${path}.salt`, /^[\da-f]{32}$/);
 
 function parsed(text: string): unknown {
@@ -125,11 +126,8 @@ function parsed(text: string): unknown {
   return file;
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Checks that a value is an object with exactly these members. @throws MalformedEvidenceError */
-function members(value: unknown, path: string, names: readonly string[]): Record<string, unknown> {
+function members(value: unknown, path: string, names: readonly string[]): Readonly<Record<string, unknown>> {
   if (
     !isObject(value) ||
     Object.keys(value).length !== names.length ||
