@@ -82,7 +82,7 @@ function meRoutes({ accounts }: AccountDeps): Route[] {
         // from before the login, the copy is from the log.
         const shown = await accounts.get(accountStream('user', own.id));
         const user = shown?.entry === 'user' && shown.active && shown.credential >= own.credential ? shown : own;
-        return { status: 200, body: { data: meEntity(user, isStaffClient(call.principal) ? user.roles : []) } };
+        return { body: { data: meEntity(user, isStaffClient(call.principal) ? user.roles : []) } };
       },
     },
   ];
@@ -145,7 +145,7 @@ function paymentMethodRoutes(deps: AccountDeps): Route[] {
       query: querySchema(cursorParameters(ID_PATTERN)),
       answers: [cursorAnswer(paymentMethodSchema, { reference: 'pm_card_visa', kind: 'card', prepaid: false })],
       async handle(call) {
-        return { status: 200, body: cursorBody(await usableBy(deps, userOf(call).id, cursorRequest(call.query))) };
+        return { body: cursorBody(await usableBy(deps, userOf(call).id, cursorRequest(call.query))) };
       },
     },
   ];

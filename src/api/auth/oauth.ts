@@ -147,7 +147,6 @@ export function credentialsOf(
 
 function answer({ accessToken, expiresIn, refreshToken }: TokenPair): Answer {
   return {
-    status: 200,
     headers: { Pragma: 'no-cache' },
     body: {
       token_type: 'Bearer',

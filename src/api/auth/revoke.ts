@@ -51,7 +51,7 @@ export function revokeRoutes(grants: Grants): Route[] {
           check[basic === undefined ? 'body' : 'basic'](body);
           const { token = '' } = body as Fields;
           await grants.revoke(credentialsOf(body as Fields, basic), token, address);
-          return { status: 200, body: {} };
+          return { body: {} };
         });
       },
     },

@@ -58,7 +58,7 @@ export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }
           brands.push(brand);
           data.push(entity);
         });
-        return { status: 200, body: { data, ...(await embedding(state, brands, embeds, userId)) } };
+        return { body: { data, ...(await embedding(state, brands, embeds, userId)) } };
       },
     },
   ];

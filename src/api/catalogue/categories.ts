@@ -68,7 +68,6 @@ export function categoryRoutes({
         const data = categories.map((category) => categoryEntity(state, category, userId));
         const embedded = await embedding(state, categories, embeds, userId);
         return {
-          status: 200,
           body: paginate({ publicUrl, path: PATH, rawQuery, ...request, total: all.length, data, embedded }),
         };
       },
@@ -98,7 +97,6 @@ export function categoryRoutes({
         return async ({ embeds }) => {
           const embedded = await embedding(state, [category], embeds, userId);
           return {
-            status: 200,
             body: { data: categoryEntity(state, category, userId), ...(embedded === undefined ? {} : { embedded }) },
           };
         };

@@ -59,7 +59,7 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
           products.push(product);
           data.push(productEntity(product));
         });
-        return { status: 200, body: { data, ...(await embedding(state, products, embeds, userId)) } };
+        return { body: { data, ...(await embedding(state, products, embeds, userId)) } };
       },
     },
     {
@@ -86,7 +86,6 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
         const product = state.products.get(params['id'] ?? '');
         if (product === undefined || !state.sellable(product, userId)) throw new HttpError('product_not_found');
         return async ({ embeds }) => ({
-          status: 200,
           body: { data: productEntity(product), ...(await embedding(state, [product], embeds, userId)) },
         });
       },

@@ -53,7 +53,7 @@ export function tileRoutes({ catalogue }: { readonly catalogue: CatalogueView })
             tiles[tileIndex(grid, point)]?.pins.push(pin);
           },
         );
-        return { status: 200, body: { data: tiles } };
+        return { body: { data: tiles } };
       },
     },
   ];

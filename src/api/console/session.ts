@@ -37,7 +37,6 @@ export function consoleSessionRoutes({ staff, secure }: SessionDeps): Route[] {
   const cookie = (value: string, seconds: number): string =>
     `${COOKIE}=${value}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`;
   const answer = ({ accessToken, expiresIn, refreshToken = '', user }: StaffLogin): Answer => ({
-    status: 200,
     headers: { 'Set-Cookie': cookie(refreshToken, IDLE_S) },
     body: { data: { access_token: accessToken, expires_in: expiresIn, user_id: user.id, roles: user.roles } },
   });
@@ -111,7 +110,7 @@ export function consoleSessionRoutes({ staff, secure }: SessionDeps): Route[] {
       async handle(call) {
         refuseOtherSites(call);
         await staff.logout(tokenOf(call));
-        return { status: 200, headers: { 'Set-Cookie': cookie('', 0) }, body: {} };
+        return { headers: { 'Set-Cookie': cookie('', 0) }, body: {} };
       },
     },
   ];

@@ -143,10 +143,9 @@ export function eventRoutes({ events, feed, stopping, publicUrl, recognise }: Ev
           form === 'event' ? entries.map((placed) => feedEvent(placed, events.logId)) : await webhookEvents(entries);
         const next = through === undefined ? null : positionText(events.logId, through);
         if (call.preferredType(['application/json', CLOUD_EVENTS]) !== CLOUD_EVENTS)
-          return { status: 200, body: { data, next, has_more: more } };
+          return { body: { data, next, has_more: more } };
         const batch = data.map((event) => cloudEvent(event, publicUrl));
         return {
-          status: 200,
           body: JSON.stringify(batch),
           headers: { 'Content-Type': CLOUD_EVENTS, ...nextLink(call, next, publicUrl) },
         };

@@ -42,7 +42,7 @@ function checkpointRoute(deps: EvidenceDeps): Route {
       const note = await folder.head();
       if (note === undefined) throw new HttpError('not_found');
       const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'public, max-age=5' };
-      return { status: 200, body: note, headers };
+      return { body: note, headers };
     },
   };
 }
@@ -64,7 +64,7 @@ function tileRoutes(deps: EvidenceDeps): Route[] {
     async handle({ params: given }) {
       const hashes = await folder.readPath(tilePathIn(given['level'] ?? '', given));
       if (hashes === undefined) throw new HttpError('not_found');
-      return { status: 200, body: Readable.from([hashes]), headers: IMMUTABLE };
+      return { body: Readable.from([hashes]), headers: IMMUTABLE };
     },
   }));
 }
@@ -86,7 +86,7 @@ function bundleRoutes(deps: EvidenceDeps): OpsRoute[] {
     async handle({ params: given }) {
       const bundle = await readLeafBundle(deps, tilePathIn('entries', given));
       if (bundle === undefined) throw new HttpError('not_found');
-      return { status: 200, body: Readable.from([bundle.bytes]), headers: IMMUTABLE, shown: bundle.leaves };
+      return { body: Readable.from([bundle.bytes]), headers: IMMUTABLE, shown: bundle.leaves };
     },
   }));
 }

@@ -106,7 +106,7 @@ export function giftProofRoutes(deps: ProofDeps, history: HistoryDeps): OpsRoute
       exists: async ({ params: { giftId = '' } }) => oneGift(history, giftId),
       async handle({ params }) {
         const { file, events } = covered(await proveGifts(deps, await oneGift(history, params['giftId'] ?? '')));
-        return { status: 200, body: file, shown: events.length };
+        return { body: file, shown: events.length };
       },
     },
   ];
@@ -151,7 +151,7 @@ export function redemptionProofRoutes(deps: ProofDeps & Pick<GiftDeps, 'events' 
           const { file, events } = covered(await proveRedemption(deps, giftId, redemption.id));
           const isCovered = events.some(({ type }) => type === 'GiftRedeemed');
           if (!isCovered) throw new HttpError('not_found');
-          return { status: 200, body: file };
+          return { body: file };
         };
       },
     },

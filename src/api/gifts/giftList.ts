@@ -59,7 +59,7 @@ export function giftListRoutes(deps: GiftRouteDeps): Route[] {
         const { data: gifts, next } = await ownGifts(deps, user.id, call.query as OwnGiftsRequest);
         const viewer = viewing(deps, user);
         const data = gifts.map((gift) => giftEntity(gift, viewer));
-        return { status: 200, body: cursorBody({ data, next }) };
+        return { body: cursorBody({ data, next }) };
       },
     },
   ];

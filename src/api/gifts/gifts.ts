@@ -56,12 +56,12 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
         return async ({ embeds }) => {
           const viewer = viewing(deps, user);
           const data = giftEntity(joined, viewer);
-          if (embeds.length === 0) return { status: 200, body: { data } };
+          if (embeds.length === 0) return { body: { data } };
           const embedded = embeddedCollector();
           requestKinds(embedded, embeds);
           for (const gift of await withMessage(deps, [joined], embeds))
             embedGift(embedded, gift, embeds, viewer, deps.catalogue.current());
-          return { status: 200, body: { data, embedded: embedded.result() } };
+          return { body: { data, embedded: embedded.result() } };
         };
       },
     },
@@ -102,7 +102,6 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
           const claimed = await giftAfter(deps, giftId, upToOwn(handled));
           const data = giftEntity(claimed, viewing(deps, user, now));
           return {
-            status: 200,
             body: { data },
             replayed: handled.replayed,
             position: last?.position,
@@ -135,7 +134,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
         return async () => {
           if (gift.status === 'redeemed') throw new HttpError('redeemed_gift_has_no_codes');
           const codes = deps.catalogue.current().merchants.get(merchant.id)?.adjustment_codes ?? [];
-          return { status: 200, body: { data: { product_id: gift.issued.product_id, adjustment_codes: codes } } };
+          return { body: { data: { product_id: gift.issued.product_id, adjustment_codes: codes } } };
         };
       },
     },

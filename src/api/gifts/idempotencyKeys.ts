@@ -105,12 +105,11 @@ async function redemptionBy(deps: RedemptionKeyDeps, early: EarlyCall, giftId: s
     const first = redemptionEntity(giftId, { ...redemption, redeemed: true, updated_at: created_at });
     const answer = { status: 201, body: { data: first } };
     const data = { ...named, status: 'done', answer, redemption: redemptionEntity(giftId, redemption) };
-    return { status: 200, body: { data }, position: history.at(-1)?.position };
+    return { body: { data }, position: history.at(-1)?.position };
   }
   const voided = voidOf(history, commandPart);
-  if (voided !== undefined)
-    return { status: 200, body: { data: { ...named, status: 'void' } }, position: voided.position };
-  return { status: 200, body: { data: { ...named, ...outcomeOf(stored) } } };
+  if (voided !== undefined) return { body: { data: { ...named, status: 'void' } }, position: voided.position };
+  return { body: { data: { ...named, ...outcomeOf(stored) } } };
 }
 
 async function purchaseBy(deps: RedemptionKeyDeps, early: EarlyCall, key: string): Promise<Answer> {
@@ -120,11 +119,11 @@ async function purchaseBy(deps: RedemptionKeyDeps, early: EarlyCall, key: string
   const id = transactionIdOf({ commandId });
   const history = await deps.events.read(transactionStream(id));
   const outcome = outcomeOf(stored);
-  if (history.length === 0) return { status: 200, body: { data: { key, ...outcome } } };
+  if (history.length === 0) return { body: { data: { key, ...outcome } } };
   // The purchase is in the log, and its process has ended: no answer will be stored any more.
   const status = outcome.status === 'unseen' ? 'done' : outcome.status;
   const data = { key, ...outcome, status, transaction_id: id };
-  return { status: 200, body: { data }, position: history.at(-1)?.position };
+  return { body: { data }, position: history.at(-1)?.position };
 }
 
 interface Outcome {

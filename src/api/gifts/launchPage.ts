@@ -30,7 +30,6 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
         const joined = await findGift(deps, early.params['giftId'] ?? '', early.position);
         if (joined === undefined || !early.byShortcode) throw new HttpError('gift_not_found');
         return async () => ({
-          status: 200,
           body: page(joined, deps),
           headers: PAGE_HEADERS,
         });

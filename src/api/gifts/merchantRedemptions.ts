@@ -127,7 +127,7 @@ export function merchantRedemptionRoutes(deps: MerchantRedemptionDeps): Route[] 
           after,
           limit,
         });
-        return { status: 200, body: cursorBody({ data: await rowsOf(deps, user, entries), next }) };
+        return { body: cursorBody({ data: await rowsOf(deps, user, entries), next }) };
       },
     },
   ];

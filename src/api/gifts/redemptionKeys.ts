@@ -66,6 +66,6 @@ export async function openCancel(deps: RedemptionKeyDeps, early: EarlyCall, key:
             location_id: null,
           }
         : redemptionEntity(giftId, redemption);
-    return { status: 200, body: { data }, position: event.position, replayed };
+    return { body: { data }, position: event.position, replayed };
   };
 }

@@ -56,7 +56,6 @@ export function redemptionListRoutes(deps: GiftRouteDeps): Route[] {
           const redemptions = redemptionsIn(await deps.events.read(giftStream(giftId)));
           const { data, next } = firstOf(behind(redemptions, after), limit, ({ id }) => id);
           return {
-            status: 200,
             body: cursorBody({ data: data.map((redemption) => redemptionEntity(giftId, redemption)), next }),
           };
         };

@@ -124,7 +124,7 @@ export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
             created_at: redeemed.at,
             updated_at: event.at,
           });
-          return { status: 200, body: { data }, position: event.position, replayed };
+          return { body: { data }, position: event.position, replayed };
         };
       },
     },

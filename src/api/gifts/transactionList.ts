@@ -90,7 +90,7 @@ export function transactionListRoutes(deps: GiftRouteDeps): Route[] {
         await inSlices(bought, ({ id, transaction, refundedMoney }) => {
           data.push(transactionEntity(id, transaction, refundedMoney));
         });
-        return { status: 200, body: cursorBody({ data, next }) };
+        return { body: cursorBody({ data, next }) };
       },
     },
   ];

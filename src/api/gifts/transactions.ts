@@ -441,7 +441,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
             data,
             embedded: embeds.length === 0 ? undefined : embedded.result(),
           });
-          return { status: 200, body };
+          return { body };
         };
       },
     },

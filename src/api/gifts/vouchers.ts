@@ -129,7 +129,6 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
           );
           const options = segments.map(({ id, name, expiry }) => ({ id, name, expiry }));
           return {
-            status: 200,
             body: { segments: options, dateCreated: created_at, dateModified: created_at, productId: product_id },
           };
         };
@@ -155,7 +154,6 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
         return async ({ body }) => {
           const assigned = await assign(early, loaded, 'V2', body['segmentId']);
           return {
-            status: 200,
             body: voucherV2(loaded.giftId, assigned.voucher, await segmentOf(deps, assigned.voucher)),
             ...outcome(assigned),
           };
@@ -178,7 +176,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
         return async () => {
           const voucher = voucherIn(loaded.found.history);
           if (voucher === undefined) throw new HttpError('voucher_not_found');
-          return { status: 200, body: voucherV2(loaded.giftId, voucher, await segmentOf(deps, voucher)) };
+          return { body: voucherV2(loaded.giftId, voucher, await segmentOf(deps, voucher)) };
         };
       },
     },
@@ -226,7 +224,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
             const segment = await segmentOf(deps, assigned.voucher);
             embedded.add('segments', segment.id, () => segmentEntity(segment));
           }
-          return { status: 200, body: { data, embedded: embedded.result() }, ...outcome(assigned) };
+          return { body: { data, embedded: embedded.result() }, ...outcome(assigned) };
         };
       },
     },

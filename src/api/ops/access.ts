@@ -88,7 +88,7 @@ export function accessRoutes({
           next: next === undefined ? null : `${next.day}.${next.revision}`,
         };
         const recorded = filter.gift === undefined ? {} : { gift: filter.gift };
-        return { status: 200, body, shown: records.length, recorded };
+        return { body, shown: records.length, recorded };
       },
     },
   ];

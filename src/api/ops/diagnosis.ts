@@ -36,7 +36,7 @@ export function diagnosisRoutes({ diagnose }: Pick<OpsDeps, 'diagnose'>): OpsRou
       answers: [dataAnswer('What is wrong.', listSchema(findingSchema), [example])],
       async handle() {
         const found = await diagnose();
-        return { status: 200, body: { data: found }, shown: found.length };
+        return { body: { data: found }, shown: found.length };
       },
     },
   ];

@@ -176,7 +176,7 @@ export function openErasureRoutes({ erasures }: Pick<OpsDeps, 'erasures'>): OpsR
       answers: [dataAnswer('The erasures.', listSchema(requestSchema), [requestExample])],
       async handle() {
         const open = await erasures.unfinished();
-        return { status: 200, body: { data: open }, shown: open.length };
+        return { body: { data: open }, shown: open.length };
       },
     },
   ];

@@ -81,7 +81,7 @@ export function evidenceRoutes({ evidence }: Pick<OpsDeps, 'evidence'>): OpsRout
       answers: [dataAnswer('The heads.', evidenceSchema, example)],
       async handle() {
         const data = await evidence();
-        return { status: 200, body: { data }, shown: data.heads.length };
+        return { body: { data }, shown: data.heads.length };
       },
     },
   ];

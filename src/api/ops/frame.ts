@@ -278,7 +278,6 @@ async function streamed(
     [Symbol.asyncIterator]: () => read,
   };
   return {
-    status: 200,
     body: Readable.from(read, { objectMode: false, highWaterMark: 262_144 }),
     headers: { 'Content-Type': contentType },
   };

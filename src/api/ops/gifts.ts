@@ -83,7 +83,6 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
         const recorded = { transactionId: found.transactionId };
         if (format === 'json' && events.length <= AT_ONCE)
           return {
-            status: 200,
             body: { data: events.map((event) => eventView(event, sight)), ...about },
             shown: events.length,
             recorded,
@@ -178,7 +177,6 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
         if (then === undefined || moment === undefined) throw new HttpError('gift_not_found');
         const { data, embedded } = then;
         return {
-          status: 200,
           body: {
             as_of: time,
             position: moment.position,

@@ -93,7 +93,6 @@ export function logRoutes({
         const shown = await withPersonalTexts(subjects, found, sight);
         const data = shown.map((event) => eventView(event, sight));
         return {
-          status: 200,
           body: { data, ...page, ...range, after },
           shown: data.length,
           recorded: logTopic(filter),

@@ -145,7 +145,6 @@ export function manyActionRoutes({ engines: { events }, models, gifts, hash, tak
           },
         );
         return {
-          status: 200,
           body: { data: { action: name, dry_run: dryRun, items: handled } },
           shown: handled.length,
           recorded: { ids: items.map(({ id }) => id) },

@@ -111,7 +111,6 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
     const position = outcome.own?.position;
     if (position !== undefined) await waitUntilProjected(position, [models.parked]);
     return {
-      status: 200,
       body: { data: await parkedWithEvents(events, outcome, sight) },
       replayed: outcome.replayed,
       // Answers with reasons must not be stored. Where nothing was appended the answer is stored, since a repeat would
@@ -156,7 +155,6 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
         const found = await models.parked.find({ where, sort: [['changed', 1]], limit: limit + 1 });
         const page = found.slice(0, limit).map(({ id, body: document }) => parkedView({ id, document }));
         return {
-          status: 200,
           body: { data: page, next: found.length > limit ? (page.at(-1)?.position ?? null) : null },
           shown: page.length,
         };
@@ -177,7 +175,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       errors: ['parked_work_not_found'],
       async handle(call, sight) {
         const found = await findParked(deps, call.params['parkedId'] ?? '');
-        return { status: 200, body: { data: await parkedWithEvents(events, found, sight) }, shown: 1 };
+        return { body: { data: await parkedWithEvents(events, found, sight) }, shown: 1 };
       },
     },
     {

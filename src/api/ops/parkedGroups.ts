@@ -109,7 +109,6 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
     if (position !== undefined) await waitUntilProjected(position, [models.parked]);
     const refused = now.filter(({ outcome }) => outcome === 'refused').length;
     return {
-      status: 200,
       body: {
         data: {
           group_id: groupId,
@@ -146,7 +145,7 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
       answers: [dataAnswer('All groups.', listSchema(groupSchema), [groupExample])],
       async handle() {
         const found = await waitingGroups(events);
-        return { status: 200, body: { data: found }, shown: found.length };
+        return { body: { data: found }, shown: found.length };
       },
     },
     {

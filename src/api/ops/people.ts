@@ -125,7 +125,7 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
         count: records.length,
         records: records.slice(0, most),
       }));
-      return { status: 200, body: { data: { ...person, parts: counted } }, shown: 1 };
+      return { body: { data: { ...person, parts: counted } }, shown: 1 };
     },
   });
   return [
@@ -154,7 +154,7 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
         const by = oneOf(SEARCH.peopleBy, query);
         const { people: found, has_more } = await people.find(by, query[by] as string);
         const recorded = { by, found: found.map(({ person }) => person) };
-        return { status: 200, body: { data: found, has_more }, shown: found.length, recorded };
+        return { body: { data: found, has_more }, shown: found.length, recorded };
       },
     },
     personRoute('', SHOWN, {
@@ -243,7 +243,7 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects }, mode
         const { gifts, next, people: found } = await findGifts(deps, search, { limit, after });
         // The access record names the persons found, or the one purchase that a charge or a message belongs to.
         const about = found.length > 0 ? { found } : { transactionId: gifts[0]?.transaction_id };
-        return { status: 200, body: { data: gifts, next }, shown: gifts.length, recorded: { by, ...about } };
+        return { body: { data: gifts, next }, shown: gifts.length, recorded: { by, ...about } };
       },
     },
   ];

@@ -57,7 +57,6 @@ export function taskAnswer(order: Order | undefined): OpsAnswer {
   const { id, kind, projection, state, by, reason, at, told_at, progress, failure } = order;
   const result = kind === 'rebuild' ? null : order.result;
   return {
-    status: 200,
     body: { data: { id, kind, projection, state, by, reason, at, told_at, progress, result, failure } },
     shown: kind === 'rebuild' ? 1 : shownBy(order),
   };

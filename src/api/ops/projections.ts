@@ -51,7 +51,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       answers: [dataAnswer('All of them.', listSchema(statusSchema), statusExamples)],
       async handle() {
         const found = await upkeep.status.look();
-        return { status: 200, body: { data: found }, shown: found.length };
+        return { body: { data: found }, shown: found.length };
       },
     },
     {
@@ -65,7 +65,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       answers: [dataAnswer('As in the list.', statusSchema, statusExamples[0])],
       errors: ['projection_not_found'],
       async handle(call) {
-        return { status: 200, body: { data: await statusOf(projectionIn(call).name) }, shown: 1 };
+        return { body: { data: await statusOf(projectionIn(call).name) }, shown: 1 };
       },
     },
     ...rebuildRoutes(options),

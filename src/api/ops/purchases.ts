@@ -119,7 +119,7 @@ export function purchaseRoutes({ engines: { events }, models }: OpsDeps): OpsRou
         const format = formatOf(call);
         if (format === 'json') {
           const { rows, next } = await page(deps, filter, after, query['limit'] as number);
-          return { status: 200, body: { data: rows, next, ...times }, shown: rows.length, recorded };
+          return { body: { data: rows, next, ...times }, shown: rows.length, recorded };
         }
         const { heading, line } = lineWriter<PurchaseRow>(
           format,

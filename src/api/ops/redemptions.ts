@@ -109,7 +109,7 @@ export function redemptionAuditRoutes({ engines, gifts }: Pick<OpsDeps, 'engines
         const format = formatOf(call);
         if (format === 'json') {
           const { records, next } = await page(engines.events, range, filter, query['limit'] as number);
-          return { status: 200, body: { data: records, next, ...range }, shown: records.length, recorded };
+          return { body: { data: records, next, ...range }, shown: records.length, recorded };
         }
         const csv = redemptionCsv(engines.events, { zone: requestedZone(query), excel: format === 'excel' });
         const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> =>

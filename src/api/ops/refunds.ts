@@ -148,7 +148,6 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
       async handle({ params: { transactionId = '' } }) {
         const refunds = await listRefunds(events, transactionId);
         return {
-          status: 200,
           body: { data: refunds.map((refund) => refundView(transactionId, refund)) },
           shown: refunds.length,
         };

@@ -284,7 +284,6 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
         if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type)))
           await waitUntilProjected(position, [models.gifts]);
         return {
-          status: 200,
           body: { data: gift },
           replayed,
           // Answers with reasons and tickets must not be stored. Where nothing was appended the answer is stored, since

@@ -147,7 +147,7 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
           call.query['check'] === true
             ? { check: await checkTotals({ events, transactions: models.transactions }, all, range, zone, { signal }) }
             : {};
-        return { status: 200, body: { data: rows, sums: sumOf(rows), ...check, ...range }, shown: rows.length };
+        return { body: { data: rows, sums: sumOf(rows), ...check, ...range }, shown: rows.length };
       },
     },
   ];

@@ -142,7 +142,7 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
           { endpoints, records, logId, stateOf: deliveryState, now },
           { limit, after },
         );
-        return { status: 200, body: { data: rows, next }, shown: rows.length };
+        return { body: { data: rows, next }, shown: rows.length };
       },
     },
     {
@@ -170,7 +170,7 @@ export function webhookRoutes({ engines, models, gifts, deliveryState }: OpsDeps
         const found = await attemptsOf(records, endpointIdOf(call), after);
         const { data, next } = firstOf(found, limit, attemptPosition);
         const shown = data.map((attempt) => attemptRow(attempt, logId));
-        return { status: 200, body: { data: shown, next }, shown: shown.length };
+        return { body: { data: shown, next }, shown: shown.length };
       },
     },
     requesting(

@@ -160,7 +160,7 @@ async function settled(
 }
 
 function storedAnswer(
-  { status, headers, body, position, accessRecord, unstored }: Answer,
+  { status = 200, headers, body, position, accessRecord, unstored }: Answer,
   { positions }: PipelineDeps,
 ): StoredAnswer {
   const text =

@@ -15,7 +15,7 @@ const NO_STORE = ['Cache-Control', 'no-store'] as const;
 
 /** Sends an answer. `undefined` (not a promise): the answer was sent without a wait. */
 export function respond(ctx: Context, positions: PositionGate, answer: Answer): Promise<void> | undefined {
-  const { body, position } = answer;
+  const { status = 200, body, position } = answer;
   const headers = limitHeaders(ctx.state as RequestState);
   if (answer.headers !== undefined)
     for (const [name, value] of Object.entries(answer.headers)) headers.push(name, value);
@@ -25,8 +25,8 @@ export function respond(ctx: Context, positions: PositionGate, answer: Answer): 
   const coding = (ctx.state as RequestState).compressed === true ? codingFor(ctx) : undefined;
   const content = typeof body === 'string' || body instanceof Readable ? body : jsonBody(body);
   if (typeof content === 'string' && typeof body !== 'string') {
-    if (coding !== undefined) return sendCompressed(ctx, answer.status, headers, content, coding);
-    sendJson(ctx, answer.status, headers, content);
+    if (coding !== undefined) return sendCompressed(ctx, status, headers, content, coding);
+    sendJson(ctx, status, headers, content);
     return undefined;
   }
   const sent = content instanceof Readable && coding !== undefined ? compressedStream(content, coding) : content;
@@ -35,7 +35,7 @@ export function respond(ctx: Context, positions: PositionGate, answer: Answer): 
   // the process.
   if (sent instanceof Readable) sent.on('error', reportFault(ctx));
   setCommonHeaders(ctx);
-  ctx.status = answer.status;
+  ctx.status = status;
   ctx.type = 'application/json';
   for (let at = 0; at < headers.length; at += 2) ctx.set(headers[at] as string, headers[at + 1] as string);
   ctx.body = sent;

@@ -92,7 +92,8 @@ export interface AccessRecord {
 }
 
 export interface Answer {
-  readonly status: number;
+  /** Default: 200. */
+  readonly status?: number;
   /** Object sent as JSON; a string or stream is sent as it is, with the `Content-Type` of `headers` (default JSON). */
   readonly body: object | string | Readable;
   readonly headers?: Readonly<Record<string, string>>;

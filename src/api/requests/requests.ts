@@ -81,7 +81,7 @@ export function requestRoutes(failed: Pick<FailedRequests, 'of'>): Route[] {
           };
           const found = (await failed.of(client)).filter(isRequested);
           const { data, next } = firstOf(found, limit, ({ id }) => id);
-          return { status: 200, body: cursorBody({ data: data.map(shown), next }) };
+          return { body: cursorBody({ data: data.map(shown), next }) };
         };
       },
     },

@@ -39,7 +39,6 @@ const COMMON = {
 } as const satisfies Partial<Route>;
 
 const shown = (): Answer => ({
-  status: 200,
   body: { data: { now: currentTime(), offset_seconds: clockOffset() / 1_000 } },
 });
 

@@ -52,7 +52,7 @@ export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
         return async ({ body }) => {
           const { reference } = body as { readonly reference: string };
           const position = await giveCard(deps.events, id, reference, context);
-          return { status: 200, body: { data: { reference } }, ...(position === undefined ? {} : { position }) };
+          return { body: { data: { reference } }, ...(position === undefined ? {} : { position }) };
         };
       },
     },
@@ -85,7 +85,7 @@ export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
         return async ({ body }) => {
           const { outcome } = body as { readonly outcome: keyof typeof OUTCOMES };
           const became = await authenticateBuyer(deps, id, OUTCOMES[outcome], context);
-          return { status: 200, body: { data: { transaction_id: id, outcome: became } } };
+          return { body: { data: { transaction_id: id, outcome: became } } };
         };
       },
     },

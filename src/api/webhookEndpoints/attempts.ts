@@ -32,7 +32,7 @@ export function attemptRoutes(deps: WebhookEndpointDeps): Route[] {
             ...attemptRow(attempt, events.logId),
             response: attempt.response,
           }));
-          return { status: 200, body: cursorBody({ data: shown, next }) };
+          return { body: cursorBody({ data: shown, next }) };
         };
       },
     },

@@ -174,7 +174,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       answers: [dataAnswer('All of them.', listSchema(endpointSchema), [endpointExample])],
       errors: ['forbidden'],
       async handle(call) {
-        return { status: 200, body: { data: (await allOwnEndpoints(endpoints, ownerOf(call))).map(endpointRow) } };
+        return { body: { data: (await allOwnEndpoints(endpoints, ownerOf(call))).map(endpointRow) } };
       },
     },
     {
@@ -188,7 +188,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       errors: ['forbidden', 'webhook_endpoint_not_found'],
       async handle(call) {
         const found = await ownEndpoint(endpoints, ownerOf(call), endpointIdOf(call));
-        return { status: 200, body: { data: endpointRow(found) } };
+        return { body: { data: endpointRow(found) } };
       },
     },
     {
@@ -217,7 +217,6 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
           checkUrl(change.url, deps);
           const done = await changeOwnEndpoint(deps, own, change, context);
           return {
-            status: 200,
             body: { data: endpointRow(endpointAfter(own.id, done)) },
             ...written(deps, done),
           };
@@ -237,7 +236,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
         const { own, context } = await openedBy(early, deps);
         return async () => {
           const done = await deleteOwnEndpoint(deps, own, context);
-          return { status: 200, body: {}, ...written(deps, done) };
+          return { body: {}, ...written(deps, done) };
         };
       },
     },
@@ -275,7 +274,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
           const [rotation] = done.own as readonly (RecordedEvent & WebhookSecretRotated)[];
           const secret = await secretMadeBy(deps, done);
           const data = { id: own.id, secret, previous_until: rotation?.data.previous_until };
-          return { status: 200, body: { data }, ...written(deps, done), unstored: true };
+          return { body: { data }, ...written(deps, done), unstored: true };
         };
       },
     },

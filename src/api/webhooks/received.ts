@@ -2,7 +2,6 @@ import type { Answer, SuccessAnswer } from '../pipeline/route.js';
 import { choiceSchema, entity, jsonAnswer } from '../pipeline/schemas.js';
 
 export const received = (outcome: 'recorded' | 'known' | 'ignored'): Answer => ({
-  status: 200,
   body: { received: true, outcome },
 });
 

@@ -50,7 +50,7 @@ function open(
         header: (name: string) => headers[name],
       } as Call;
       if (route?.handle === undefined) throw new Error('no route');
-      return route.handle(call);
+      return { status: 200, ...(await route.handle(call)) };
     },
   };
 }
