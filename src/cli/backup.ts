@@ -44,7 +44,6 @@ The file holds all secrets of the log, and its personal data encrypted: keep it 
         notStandard('A backup is read back from where it went: name a file'),
       )
       .option('--reason <text>', 'why; kept with the record that the backup was made'),
-    { csv: false },
   )
     .addHelpText(
       'after',

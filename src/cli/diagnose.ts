@@ -26,7 +26,7 @@ export function diagnoseCommand(terminal: Terminal): Command {
       `Looks at all that the service knows of itself, and says what is wrong, the greatest harm to people and money first, what it means, and the one command that mends it.
 It works with and without a running service, and changes nothing. What could not be looked at is named, too. Takes two seconds. Exit code 0: nothing is wrong; 1: something is.`,
     );
-  return outputOptions(command, { csv: false })
+  return outputOptions(command)
     .addHelpText('after', examples('gift diagnose', 'gift diagnose --json'))
     .action(async ({ json }: { readonly json?: true }) => {
       const findings = await findingsOf(terminal);

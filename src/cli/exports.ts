@@ -59,7 +59,7 @@ export const CSV_RULE =
   'A text that a spreadsheet would take for a number, a date or a formula is led by an apostrophe, and so is every text that starts with one: a program takes one leading apostrophe away. Amounts name their unit.';
 export const LOCAL_DAY_RULE = 'The column local_day has the day of the time beside it, in --time-zone.';
 
-export function outputOptions(command: Command, { csv }: { csv: boolean }): Command {
+export function outputOptions(command: Command, { csv = false } = {}): Command {
   command.addOption(
     new Option('--json', 'one JSON object a line on standard output, and nothing else').conflicts('csv'),
   );

@@ -29,7 +29,7 @@ export function findGiftsCommand(terminal: Terminal): Command {
       ),
     SEARCH.giftsBy,
   ).option('--reason <text>', 'why; kept with the record of who saw what');
-  return outputOptions(command, { csv: false })
+  return outputOptions(command)
     .addHelpText('after', examples('gift gifts find --phone - --reason "lost the message"'))
     .action(async (flags: FindFlags) => runFind(terminal, flags));
 }

@@ -184,7 +184,7 @@ function subcommand(terminal: Terminal, own: ActionCommand): Command {
     .argument('[gift]', "the gift's id or shortcode");
   for (const [flags, meaning] of options) command.option(flags, meaning);
   manyOptions(command);
-  return outputOptions(command.option('--reason <text>', 'why; kept with what is recorded'), { csv: false })
+  return outputOptions(command.option('--reason <text>', 'why; kept with what is recorded'))
     .addHelpText('after', examples(...own.examples))
     .action(async (gift: string | undefined, flags: SupportFlags) =>
       flags.file === undefined

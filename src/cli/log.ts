@@ -46,7 +46,7 @@ export function logCommand(terminal: Terminal): Command {
     .option('--after <position>', 'only after this position')
     .option('--last <count>', `only the last so many that match, up to ${MOST_LAST}`, lastCount)
     .option('--follow', 'go on with what is appended, until Ctrl-C; alone: only with that');
-  sightOptions(outputOptions(rangeOptions(command), { csv: false }));
+  sightOptions(outputOptions(rangeOptions(command)));
   return command
     .addHelpText(
       'after',

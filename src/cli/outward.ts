@@ -35,7 +35,7 @@ Running services notice it at once and finish what is under way. Look-ups and re
 }
 
 const withFlags = (command: Command): Command =>
-  outputOptions(command.option('--reason <text>', 'why; kept in the log'), { csv: false });
+  outputOptions(command.option('--reason <text>', 'why; kept in the log'));
 
 async function change(terminal: Terminal, to: 'held' | 'resumed', { reason, json }: Flags): Promise<void> {
   const why = neededReason(reason, to === 'held' ? 'hold' : 'resume');

@@ -66,7 +66,6 @@ Whatever goes wrong, nothing is left behind. Read models are built anew when the
         '--behind',
         'restore also where events are missing that such a head, or the last word of a witness of SEAL_WITNESSES, covers',
       ),
-    { csv: false },
   )
     .addHelpText(
       'after',

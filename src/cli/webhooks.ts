@@ -43,7 +43,7 @@ function listCommand(terminal: Terminal): Command {
     .description(
       'Lists webhook endpoints: whose each is, whether anything is delivered, what waits, and how the last attempt came out.',
     );
-  return outputOptions(command, { csv: false })
+  return outputOptions(command)
     .addHelpText('after', examples('gift webhooks list', 'gift webhooks list --json'))
     .action(async ({ json }: Flags) => {
       const rows = await readStores(terminal, allRows);
@@ -98,7 +98,7 @@ function attemptsCommand(terminal: Terminal): Command {
       'Shows attempts, the latest first, without what the receiver answered. They are stored for 30 days, of each endpoint the latest 50 that succeeded and 50 that failed.',
     )
     .argument('<endpoint>', "the endpoint's id");
-  return outputOptions(command, { csv: false })
+  return outputOptions(command)
     .addHelpText('after', examples(`gift webhooks attempts ${ENDPOINT}`))
     .action(async (id: string, { json }: Flags) => {
       const attempts = await readStores(terminal, async ({ events, store }) => {
@@ -170,7 +170,7 @@ function recoverCommand(terminal: Terminal): Command {
 }
 
 const withReason = (command: Command): Command =>
-  outputOptions(command.option('--reason <text>', 'why; kept with the record of who did what'), { csv: false });
+  outputOptions(command.option('--reason <text>', 'why; kept with the record of who did what'));
 
 /** Requests a delivery: who did it is in the event, the reason in the access record. */
 async function request(

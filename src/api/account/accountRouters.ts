@@ -1,5 +1,4 @@
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
-import type { AccountDeps } from './deps.js';
 import { accountStream, PERMISSIONS, type Role, type User } from '../../domain/account.js';
 import { isStaffClient } from '../pipeline/principal.js';
 import { userOf } from '../pipeline/commandContext.js';
@@ -18,7 +17,8 @@ import { ID_PATTERN } from '../../import/schemas.js';
 import type { Condition } from '../../ports/readStore.js';
 import { methodsOf, namedIn } from '../../projections/byUser.js';
 import { documentsListed } from '../../entities/documentsListed.js';
-import type { PaymentMethodDocument } from '../../projections/accounts.js';
+import type { AccountDocument, PaymentMethodDocument } from '../../projections/accounts.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { faultOf } from '../pipeline/errors.js';
 import {
   cursorBody,
@@ -28,6 +28,11 @@ import {
   cursorRequest,
   cursorAnswer,
 } from '../representation/cursors.js';
+
+interface AccountDeps {
+  readonly accounts: ReadModel<AccountDocument>;
+  readonly byUser: ReadModel<object>;
+}
 
 export function accountRouters(routerOf: RouterMaker, deps: AccountDeps): SubjectRouter[] {
   return [routerOf('/api/v2/me', meRoutes(deps)), routerOf('/api/v2/payment-methods', paymentMethodRoutes(deps))];

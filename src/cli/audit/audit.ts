@@ -72,7 +72,7 @@ function auditEvidenceCommand(terminal: Terminal): Command {
     .description(
       'Shows the latest heads that were signed over the log, the latest first, and which witnesses have cosigned the published one. Whether the log is what was signed, gift audit verify tells.',
     );
-  return outputOptions(command, { csv: false })
+  return outputOptions(command)
     .addHelpText('after', examples('gift audit evidence', 'gift audit evidence --json'))
     .action(async ({ json }: { readonly json?: true }) => {
       const view = await withLog(terminal, async ({ events, config }) =>

@@ -59,7 +59,6 @@ A thief with access to the log and SEAL_KEY can sign another one: only a head th
         'keep in this file how far it is, and go on from there where an earlier call was interrupted',
         notStandard('It is read by the next call: name a file'),
       ),
-    { csv: false },
   )
     .addHelpText('after', examples('gift audit verify', 'gift audit verify --checkpoint /safe/head-2026-05-01.txt'))
     .action(async (flags: VerifyFlags) => runVerify(terminal, flags));

@@ -93,7 +93,7 @@ function groupOptions(command: Command): Command {
 }
 
 function withReason(command: Command): Command {
-  return outputOptions(command.option('--reason <text>', 'why; kept with what is recorded'), { csv: false });
+  return outputOptions(command.option('--reason <text>', 'why; kept with what is recorded'));
 }
 
 async function runDecision(

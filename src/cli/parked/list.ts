@@ -62,7 +62,7 @@ export function parkedListCommand(terminal: Terminal): Command {
         .choices(['parked', 'retried', 'discarded', 'all'])
         .default('parked'),
     );
-  return outputOptions(filterOptions(command), { csv: false })
+  return outputOptions(filterOptions(command))
     .addHelpText(
       'after',
       examples('gift parked list', 'gift parked list --process purchase --json', 'gift parked list --state all'),
@@ -129,7 +129,7 @@ export function parkedGroupsCommand(terminal: Terminal): Command {
       'Lists what waits for a person by process manager, step and cause, the largest group first: how many, the first, the last, and an example.\n' +
         'Causes that differ in ids, numbers or times alone are one. retry and discard take a group by --group.',
     );
-  return outputOptions(command, { csv: false })
+  return outputOptions(command)
     .addHelpText('after', examples('gift parked groups', 'gift parked groups --json'))
     .action(async ({ json }: { readonly json?: true }) => {
       const groups = await withLog(terminal, async ({ events }) => waitingGroups(events));
@@ -152,7 +152,7 @@ export function parkedShowCommand(terminal: Terminal): Command {
     .summary('show one piece of parked work with its events')
     .description('Shows parked work: each time it was parked and why, who retried or discarded it and why.')
     .argument('<id>', 'its id, or that of its gift (or shortcode), transaction, refund or dispute');
-  return outputOptions(command, { csv: false })
+  return outputOptions(command)
     .addHelpText('after', examples('gift parked show 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5'))
     .action(async (id: string, { json }: { readonly json?: true }) => {
       const [work, isOpen] = await readStores(terminal, async (opened) => {

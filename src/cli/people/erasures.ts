@@ -22,7 +22,6 @@ Logins end at once. Gifts stay: what was redeemed stays in history and totals, t
 On a terminal it shows what is stored of the person, and asks. Needs a running projector. An erasure that was interrupted is finished by the same command.`,
       ),
     ).option('--yes', 'without the question: for scripts'),
-    { csv: false },
   )
     .addHelpText(
       'after',

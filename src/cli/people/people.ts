@@ -40,7 +40,6 @@ function showCommand(terminal: Terminal): Command {
         .summary('what is kept of a person')
         .description('Each part with where, why and how long it is kept, and how many records it has.'),
     ),
-    { csv: false },
   )
     .addHelpText('after', examples('gift people show u42 --reason "asked by letter of 2 May"'))
     .action(async (user: string | undefined, flags: PersonFlags) => {
@@ -103,7 +102,7 @@ function findCommand(terminal: Terminal): Command {
       ),
     SEARCH.peopleBy,
   ).option('--reason <text>', 'why; kept with the record of who saw what');
-  return outputOptions(command, { csv: false })
+  return outputOptions(command)
     .addHelpText('after', examples('gift people find --phone - --reason "asked by letter of 2 May"'))
     .action(async (flags: FindFlags) => runFind(terminal, flags));
 }

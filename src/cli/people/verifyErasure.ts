@@ -54,7 +54,6 @@ Values are read as gift people find reads them: in any capitals, with blanks or 
         'a folder or file beside these, such as logs and exports; may be repeated',
         (folder: string, before: readonly string[] | undefined) => [...(before ?? []), folderOrFile(folder)],
       ),
-    { csv: false },
   )
     .addHelpText('after', examples('gift people verify-erasure --also /var/log/gift < values.txt'))
     .action(async (flags: VerifyFlags) => runVerify(terminal, flags));
