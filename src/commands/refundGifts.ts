@@ -5,7 +5,13 @@ import { isDisputed } from '../domain/purchase/disputes.js';
 import { transactionStream } from '../domain/purchase/events.js';
 import { reversalsOf, type Purchase, purchaseAggregate } from '../domain/purchase/state.js';
 import { requestRefund } from '../domain/purchase/decisions.js';
-import { cancelForRefund, type SkippedGifts, type SkipReason, type Refund } from '../domain/purchase/refund.js';
+import {
+  cancelForRefund,
+  type SkippedGifts,
+  type SkipReason,
+  type Refund,
+  type RefundRequested,
+} from '../domain/purchase/refund.js';
 import type { RefusalCode } from '../domain/errors.js';
 import { Refusal } from '../domain/refusal.js';
 import { sleep, ticks } from '../lib/world.js';
@@ -101,10 +107,40 @@ async function refuseUnlessCancellable(
   disputed: boolean,
 ): Promise<void> {
   await inParallel(giftIds, GIFTS_AT_ONCE, async (giftId) => {
-    const gift = fold(giftAggregate, await events.read(giftStream(giftId)));
-    const decided = gift.status === 'none' ? undefined : cancelForRefund(gift, requested, disputed);
-    if (decided !== undefined && 'kept' in decided) throw new Refusal(REFUSALS[decided.kept]);
+    const why = await whySkipped(events, giftId, requested, disputed);
+    if (why !== undefined) throw new Refusal(REFUSALS[why]);
   });
+}
+
+async function whySkipped(
+  events: EventStore,
+  giftId: string,
+  requested: Parameters<typeof cancelForRefund>[1],
+  disputed: boolean,
+): Promise<SkipReason | undefined> {
+  const gift = fold(giftAggregate, await events.read(giftStream(giftId)));
+  const decided = gift.status === 'none' ? undefined : cancelForRefund(gift, requested, disputed);
+  return decided !== undefined && 'kept' in decided ? decided.kept : undefined;
+}
+
+/** All gifts of a request, where none of them can be cancelled for it at present. @throws UnavailableError */
+export async function skippedNow(
+  events: EventStore,
+  transactionId: string,
+  { gift_ids, ...requested }: Omit<RefundRequested['data'], 'reason'>,
+): Promise<SkippedGifts | undefined> {
+  const purchase = await readPurchase(events, transactionId);
+  const disputed = purchase.status !== 'none' && isDisputed(reversalsOf(purchase));
+  const skipped: Partial<Record<SkipReason, string[]>> = {};
+  for (let from = 0; from < gift_ids.length; from += GIFTS_AT_ONCE) {
+    const some = gift_ids.slice(from, from + GIFTS_AT_ONCE);
+    const whys = await Promise.all(some.map((giftId) => whySkipped(events, giftId, requested, disputed)));
+    for (const [index, why] of whys.entries()) {
+      if (why === undefined) return undefined;
+      (skipped[why] ??= []).push(some[index] ?? '');
+    }
+  }
+  return skipped;
 }
 
 async function outcomeOf(

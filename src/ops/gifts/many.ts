@@ -1,16 +1,17 @@
 /** One action of support for many gifts or purchases (docs/support.md#many-at-once). */
 import { type CommandContext, partOf } from '../../commands/transact.js';
 import type { NewReceiver, ReassignDeps } from '../../commands/reassignGift.js';
-import { refundGifts } from '../../commands/refundGifts.js';
+import { refundGifts, skippedNow } from '../../commands/refundGifts.js';
 import { isGiftId } from '../../domain/giftIds.js';
 import { type KeyedHash, keyedHash } from '../../domain/keyedHash.js';
 import { supportTextSubject } from '../../domain/personalFields.js';
 import { Refusal } from '../../domain/refusal.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { randomUUID } from '../../lib/world.js';
-import type { EventStore } from '../../ports/eventStore.js';
+import type { EventStore, NewEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { whyNotRefunded } from '../refunds/refundView.js';
+import type { RefundRequested } from '../../domain/purchase/refund.js';
+import { whyNoneCancelled, whyNotRefunded } from '../refunds/refundView.js';
 import { type SupportAction, supportGift } from './supportActions.js';
 
 /** A gift, or a purchase to refund. `receiver`: to whom the gift is reassigned. */
@@ -90,7 +91,9 @@ export async function doMany(
     try {
       const [known] = await deps.subjects.find([supportTextSubject(id)]);
       const ran = known === undefined ? undefined : await commandOf(deps, known, request, item);
-      const tried = await run(dry, ran ?? randomUUID()).catch(doneIfAppending);
+      const tried = await run(dry, ran ?? randomUUID()).catch((error: unknown) =>
+        ifAppending(deps.events, item, request.dryRun, error),
+      );
       if (request.dryRun || tried.outcome !== 'done') return { id, ...tried };
       await before?.();
       const [key = ''] = await deps.subjects.ids([supportTextSubject(id)]);
@@ -146,15 +149,27 @@ async function once(
   return { outcome: own.length > 0 && !replayed ? 'done' : 'unchanged' };
 }
 
-class WouldAppend extends Error {}
+class WouldAppend extends Error {
+  readonly events: readonly NewEvent[];
+
+  constructor(events: readonly NewEvent[]) {
+    super('a dry run appends nothing');
+    this.events = events;
+  }
+}
 
 /** The log for a dry run: a command that comes to its append would have been done. */
 const withoutAppends = (events: EventStore): EventStore => ({
   ...events,
-  append: () => Promise.reject(new WouldAppend()),
+  append: (_stream, appended) => Promise.reject(new WouldAppend(appended)),
 });
 
-function doneIfAppending(error: unknown): Outcome {
-  if (error instanceof WouldAppend) return { outcome: 'done' };
-  throw error;
+/** What would come of an append. A refund that is taken on refunds nothing where no gift can be cancelled. */
+async function ifAppending(events: EventStore, { id }: ManyItem, dryRun: boolean, error: unknown): Promise<Outcome> {
+  if (!(error instanceof WouldAppend)) throw error;
+  const requested = error.events.find(({ type }) => type === 'RefundRequested');
+  if (requested === undefined) return { outcome: 'done' };
+  const skipped = await skippedNow(events, id, requested.data as RefundRequested['data']);
+  if (skipped === undefined) return { outcome: 'done' };
+  return { outcome: 'refused', why: `nothing ${dryRun ? 'would be' : 'was'} refunded: ${whyNoneCancelled(skipped)}` };
 }

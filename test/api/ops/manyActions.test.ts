@@ -114,6 +114,22 @@ test('refunds purchases', async () => {
   assert.deepEqual(await typesOf(gift), ['GiftCancelled']);
 });
 
+test('says in a dry run, too, of which purchase nothing would be refunded, and what to do', async () => {
+  const [redeemed = '', vouchered = ''] = await buy(service, 'latte', [{}, {}]);
+  const user = { token: await service.userToken('ann') };
+  assert.equal((await redeem(service, redeemed)).status, 201);
+  assert.equal((await service.ask('POST', `/api/v2/gifts/${vouchered}/voucher/claimed`, user)).status, 200);
+  const { transaction_id } = (await service.ask('GET', `/api/v2/gifts/${redeemed}`, user)).json['data'] as Json;
+  const body = { action: 'refund', reason: 'wrong product', items: items([transaction_id as string]) };
+  const whyOf = ({ json }: Reply): unknown => (json['data'].items as Json[])[0]?.['why'];
+  const why =
+    'refunded: no gift could be cancelled (1 redeemed, 1 with a voucher: say voided once its code is worthless)';
+  assert.equal(whyOf(await act({ ...body, dry_run: true })), `nothing would be ${why}`);
+  assert.equal(whyOf(await act(body)), `nothing was ${why}`);
+  assert.deepEqual(outcomes(await act({ ...body, voided: true, dry_run: true })), ['done']);
+  assert.deepEqual(outcomes(await act({ ...body, voided: true })), ['done']);
+});
+
 test('counts each reversal against the limit of the day, and none that is done already', async () => {
   const ids = await buy(service, 'latte', [{}, {}, {}]);
   for (const id of ids) assert.equal((await redeem(service, id)).status, 201);
