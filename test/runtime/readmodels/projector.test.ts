@@ -10,7 +10,7 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { giftsProjection, type GiftDocument } from '../../../src/projections/gifts.js';
 import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
-import { previousBuildOf, putPreviousBuild } from '../../../src/runtime/readmodels/previousBuilds.js';
+import { previousBuildOf } from '../../../src/runtime/readmodels/previousBuilds.js';
 import { startProjector } from '../../../src/runtime/readmodels/projector.js';
 import { listQuarantined } from '../../../src/runtime/readmodels/quarantine.js';
 import { lostAnchor, type LogAnchor, LOG_ANCHOR, anchorOf } from '../../../src/runtime/log/logAnchor.js';
@@ -42,6 +42,17 @@ const writing = (store: ReadStore, write: (batches: readonly WriteBatch[]) => Pr
   ...store,
   write,
 });
+
+/** The store, by which the previous build of gifts is retained for a moment more until the test says that its day is over. */
+function retaining(store: ReadStore, day: { readonly isOver: boolean; asked: number }): ReadStore {
+  const get = async <V>(key: string): ReturnType<typeof store.records.get<V>> => {
+    const record = await store.records.get<V>(key);
+    if (key !== 'previous/gifts' || record === undefined) return record;
+    day.asked += 1;
+    return { ...record, value: { ...record.value, until: Date.now() + (day.isOver ? -1 : 50) } };
+  };
+  return { ...store, records: { ...store.records, get } };
+}
 
 /** Gifts in another version, whose documents say so. */
 function giftsVersion(version: number): Projection {
@@ -607,13 +618,14 @@ test(
       }
     })();
     await old.close();
-    const retireMs = 1_500;
-    const next = await project({ projections: [giftsVersion(V + 1), transactionsProjection], retireMs });
+    const day = { isOver: false, asked: 0 };
+    const projections = [giftsVersion(V + 1), transactionsProjection];
+    const next = await project({ store: retaining(store, day), projections, retireMs: 1_500 });
     await settled(next, events);
     assert.is(await store.active('gifts'), V + 1);
     assert.is(await store.count(GIFTS, {}), 3_000, 'the old one is still there for those who read it');
     assert.is((await previousBuildOf(store, 'gifts'))?.number, V, 'and for the release that made it');
-    await putPreviousBuild(store, 'gifts', { number: V, until: Date.now() });
+    day.isOver = true;
     await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped in the end');
     const after = await buy(events);
     await until(() => model.reached(after.position, 100), 'the model to show it');
@@ -738,12 +750,13 @@ test(
     await settled(old, events);
     await old.close();
     const release2 = [{ ...giftsVersion(V + 1), previous: [giftsProjection] }];
-    const next = await project({ projections: release2, retireMs: 300 });
+    const day = { isOver: false, asked: 0 };
+    const next = await project({ store: retaining(store, day), projections: release2, retireMs: 100 });
     await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
-    await putPreviousBuild(store, 'gifts', { number: V, until: Date.now() + FOR_EVER_MS });
-    await sleep(400);
+    const { asked } = day;
+    await until(() => day.asked > asked + 3, 'its day to be looked at');
     assert.equal([next.kept().length, await store.versions('gifts')], [2, [V, V + 1]]);
-    await putPreviousBuild(store, 'gifts', { number: V, until: Date.now() });
+    day.isOver = true;
     await until(
       async () => next.kept().length === 1 && (await store.versions('gifts')).length === 1,
       'the old one to be dropped',
