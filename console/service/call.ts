@@ -26,14 +26,21 @@ interface ErrorBody {
 
 /** @param path below the service's root, such as `ops/diagnosis` @throws Failed */
 export async function get<T>(path: string, options?: Options): Promise<T> {
-  return (await (await read(path, options)).json()) as T;
+  return jsonOf<T>(await read(path, options));
 }
 
 /** @param key the idempotency key: the same call with the same key has one effect @throws Failed */
 export async function post<T>(path: string, body: object, key?: string): Promise<T> {
   const headers = { 'Content-Type': 'application/json', ...(key === undefined ? {} : { 'Idempotency-Key': key }) };
-  const response = await answered(path, { method: 'POST', headers, body: JSON.stringify(body) });
-  return (await response.json()) as T;
+  return jsonOf<T>(await answered(path, { method: 'POST', headers, body: JSON.stringify(body) }));
+}
+
+/** @throws Failed where the answer was broken off, or something else answered in the service’s place */
+async function jsonOf<T>(response: Response): Promise<T> {
+  return response.json().then(
+    (answer) => answer as T,
+    (error: unknown) => Promise.reject(isAbort(error) ? error : new Failed(NO_CONNECTION)),
+  );
 }
 
 function textOf(query: Query = {}): string {
@@ -67,9 +74,11 @@ export async function* lines<T>(path: string, options?: Options): AsyncGenerator
 
 /** @throws Failed; the error itself where the page has left */
 function broken(error: unknown): never {
-  if (error instanceof DOMException && error.name === 'AbortError') throw error;
+  if (isAbort(error)) throw error;
   throw new Failed('The answer was broken off. Try again, or take a shorter span of time.');
 }
+
+const isAbort = (error: unknown): error is DOMException => error instanceof DOMException && error.name === 'AbortError';
 
 const read = async (path: string, { query, signal }: Options = {}): Promise<Response> =>
   answered(path + textOf(query), { method: 'GET', ...(signal === undefined ? {} : { signal }) });
@@ -87,11 +96,11 @@ async function authorized(path: string, init: Init, again = true): Promise<Respo
   if (session.value.state === 'out') throw new Failed(ENDED);
   const headers = { ...init.headers, Authorization: `Bearer ${tokenInUse() ?? ''}` };
   const response = await fetch(path, { ...init, headers }).catch((error: unknown) => {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    if (isAbort(error)) throw error;
     throw new Failed(NO_CONNECTION);
   });
   if (response.status !== 401) return response;
-  const renewed = again && (await refresh().catch(() => Promise.reject(new Failed(NO_CONNECTION))));
+  const renewed = again && (await refresh().catch(({ message }: Error) => Promise.reject(new Failed(message))));
   if (!renewed) throw new Failed(ENDED);
   return authorized(path, init, false);
 }

@@ -51,8 +51,13 @@ const post = async (path: string, body: object, signal?: AbortSignal): Promise<R
     ...(signal === undefined ? {} : { signal }),
   });
 
+/** @throws Error which says what is wrong, to show */
 async function begin(response: Response): Promise<void> {
-  const { data } = (await response.json()) as SessionAnswer;
+  const { data } = await response.json().then(
+    (answer) => answer as SessionAnswer,
+    // The answer was broken off, or a network that wants a sign-in of its own made it.
+    () => Promise.reject(new Error(NO_CONNECTION)),
+  );
   accessToken = data.access_token;
   refreshedAt = Date.now();
   // Nothing of an earlier user must be left on the screen.
@@ -77,8 +82,10 @@ export async function signIn(username: string, password: string): Promise<string
   if (response.ok) {
     activeAt = Date.now();
     tabs.postMessage({ in: true });
-    await begin(response);
-    return undefined;
+    return begin(response).then(
+      () => undefined,
+      ({ message }: Error) => message,
+    );
   }
   if (response.status === 401)
     return 'Username or password is wrong, or the account has no role for the console (support, auditor).';
@@ -91,11 +98,12 @@ async function messageOf(response: Response): Promise<string> {
   return error ?? `The service answered ${response.status}. Try again.`;
 }
 
-/** The next access token; `false`: the session has ended. @throws Error without an answer of the service */
+/** The next access token; `false`: the session has ended. @throws Error which says why there is neither, to show */
 export async function refresh(): Promise<boolean> {
   refreshing ??= (async () => {
     try {
-      const response = await post('/refresh', {});
+      const response = await post('/refresh', {}).catch(() => undefined);
+      if (response === undefined || response.status >= 500) throw new Error(NO_CONNECTION);
       if (response.ok) await begin(response);
       else if (response.status === 401 || response.status === 403)
         forget(session.value.state === 'unknown' ? '' : ENDED);
@@ -158,7 +166,7 @@ export async function startSession(): Promise<void> {
     else forget(data.out);
   };
   setInterval(() => void watch(), TICK_MS);
-  await refresh().catch(() => forget(NO_CONNECTION));
+  await refresh().catch(({ message }: Error) => forget(message));
 }
 
 function noteActivity(): void {

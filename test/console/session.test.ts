@@ -1,11 +1,14 @@
 /** Sign-in and its end, as whoever sits at the browser meets them (docs/console.md#sign-in). */
 import assert from 'node:assert/strict';
 import { deferred } from '../../src/lib/async/deferred.js';
+import { eventually } from '../support/assertions/until.js';
+import { client } from '../support/fixtures/testCatalogue.js';
 import { consoleSuite, headingOf, onConsole, opened, signedIn, signIn, watched } from '../support/service/console.js';
 
 const { test, testHere } = consoleSuite('sign-in');
 
 const IDLE = /signed out after 15 minutes without input/;
+const NO_CLIENT = /import an active client with the id console/;
 const ENDED = /Your session has ended/;
 
 testHere('refuses wrong passwords and customers in plain words, and signs staff in', async ({ service, browser }) => {
@@ -221,6 +224,30 @@ testHere(
   },
 );
 
+testHere(
+  'says so where something else answers in the service’s place, and signs in once it is gone',
+  async (context) => {
+    await onConsole(await opened(context.browser, context.service.url), async (page) => {
+      const answerOnce = async (path: string): Promise<void> => {
+        await page.route(path, async (route) => route.fulfill({ body: '<p>Welcome to our network' }), { times: 1 });
+      };
+      await answerOnce('**/console/session/refresh');
+      await page.reload();
+      await page.getByRole('dialog').getByText('can’t be reached').waitFor();
+      await answerOnce('**/console/session/start');
+      await page.getByLabel('Username').fill('boss@test.example');
+      await page.getByLabel('Password').fill('boss-password');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('alert').getByText('can’t be reached').waitFor();
+      await answerOnce('**/ops/diagnosis');
+      await page.getByRole('button', { name: 'Sign in', disabled: false }).click();
+      await page.getByRole('main').getByRole('alert').getByText('can’t be reached').waitFor();
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await page.getByText('Nothing is wrong').waitFor();
+    });
+  },
+);
+
 testHere('says that a sign-out without connection is none, and signs out once it is back', async (context) => {
   const one = await signedIn(context.browser, context.service.url);
   await onConsole(one, async (page) => {
@@ -240,6 +267,22 @@ testHere('shows an auditor no action, and says what a role does not permit', asy
   });
   await onConsole(await signedIn(browser, service.url, '/access', 'sue'), async (page) => {
     await page.getByText('Your role does not permit this.').first().waitFor();
+  });
+});
+
+testHere('says why a session cannot go on once the console’s client is inactive', async ({ service, browser }) => {
+  await onConsole(await signedIn(browser, service.url, '/find'), async (page) => {
+    await service.import({ clients: [client('console', { active: false })] });
+    await page.getByLabel('What was named').fill('bob@test.example');
+    await page.getByLabel('Reason').fill('a call');
+    // Tokens of an inactive client are refused within a second.
+    await eventually(async () => {
+      await page.getByRole('button', { name: 'Find', disabled: false }).click();
+      return (await page.getByRole('alert').count()) > 0;
+    });
+    assert.match(await page.getByRole('alert').innerText(), NO_CLIENT);
+    await page.reload();
+    await page.getByRole('dialog').getByText(NO_CLIENT).waitFor();
   });
 });
 
