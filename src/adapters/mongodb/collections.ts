@@ -30,16 +30,16 @@ export async function ensureCollection(connection: Connection, layout: Layout, d
   const _id = metaIdOf(layout);
   const known = await connection.read((database) => database.collection<FieldsMeta>(META).findOne({ _id }));
   const missing = layout.fields.filter(({ field }) => known === null || !known.fields.includes(field));
-  if (missing.length > 0) {
-    await extract(connection, layout, missing);
-    const fields = missing.map(({ field }) => field);
+  if (missing.length > 0) await extract(connection, layout, missing);
+  // Before the fields are noted: without indexes, a collection in use with noted fields looks as one that was dropped.
+  if (!deferIndexes) await ensureIndexes(connection, layout.collection, layout.indexes);
+  const fields = missing.map(({ field }) => field);
+  if (fields.length > 0)
     await connection.write((database) =>
       database
         .collection<FieldsMeta>(META)
         .updateOne({ _id }, { $addToSet: { fields: { $each: fields } } }, { upsert: true }),
     );
-  }
-  if (!deferIndexes) await ensureIndexes(connection, layout.collection, layout.indexes);
 }
 
 /**

@@ -2,10 +2,12 @@
 import { MongoClient } from 'mongodb';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { READ_STORE } from '../../../src/adapters/mongodb/address.js';
+import { addressOf, READ_STORE } from '../../../src/adapters/mongodb/address.js';
 import { boundTo } from '../../../src/adapters/mongodb/binding.js';
-import type { Connection } from '../../../src/adapters/mongodb/connection.js';
+import { ensureCollection } from '../../../src/adapters/mongodb/collections.js';
+import { type Connection, INDEX_MS, openConnection } from '../../../src/adapters/mongodb/connection.js';
 import { openMongoKeyStore } from '../../../src/adapters/mongodb/keyStore.js';
+import { layoutOf } from '../../../src/adapters/mongodb/layout.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { openProxy } from '../../support/engines/eventStoreProxy.js';
@@ -166,6 +168,38 @@ if (missing === undefined) {
       await started.close();
     } finally {
       await store.close();
+      await database.destroy();
+    }
+  });
+
+  test('leaves a collection in use whose first indexes a start that was killed has not made', async ({ server }) => {
+    const database = newDatabase(server.url);
+    const before = newCollection();
+    const after = { ...before, indexes: newCollection([['n']]).indexes };
+    const first = await openMongoReadStore({ url: database.url });
+    await first.boundTo('log');
+    await first.ensure(before);
+    await first.write([batch(before, [doc('d1', 1, { n: 1 })], 1)]);
+    await first.activate(before.name, before.version);
+    await first.close();
+    const connection = openConnection({ store: READ_STORE, ...addressOf(database.url, READ_STORE) });
+    const killed: Connection = {
+      ...connection,
+      write: async (work, deadlineMs) =>
+        deadlineMs === INDEX_MS ? Promise.reject(new Error('killed')) : connection.write(work, deadlineMs),
+    };
+    assert.is((await rejectionOf(ensureCollection(killed, layoutOf(after), false))).message, 'killed');
+    await connection.close();
+    const started = await openMongoReadStore({ url: database.url });
+    try {
+      await started.ensure(after);
+      assert.is(await started.active(after.name), after.version, 'it was not dropped');
+      assert.equal(
+        (await started.find(after, { where: { n: 1 } })).map(({ id }) => id),
+        ['d1'],
+      );
+    } finally {
+      await started.close();
       await database.destroy();
     }
   });
