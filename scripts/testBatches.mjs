@@ -5,11 +5,11 @@ import { isLong } from './byLength.mjs';
 import { root } from './build.mjs';
 
 /** Files of one process: after as many, what they left in memory could matter. */
-const MOST = 6;
+const MOST = 12;
 
 /** Their tests see a process of their own from within: its memory, threads, signals, files, or end. */
 const OWN_PROCESS =
-  /^(adapters|demo|deploy|faults|scripts|tracing)\/|^docs\/runbook|^api\/(crashPoints|diskFaults|followers|fullDisk|keyHolders|lateReadModels|projectorGone)|^processors\/(crash|hanging)|^runtime\/coordination|^service\/(app|engines|erasedMemory|onEngines|service)\.|^lib\/(async|logging)\/|^simulation\/(checks|simulate|world)\./;
+  /^(adapters\/(eventstoredb|mongodb|nats)|demo|faults|tracing)\/|^docs\/runbook|^api\/(crashPoints|diskFaults|followers|fullDisk|keyHolders|lateReadModels|projectorGone)|^processors\/(crash|hanging)|^service\/(app|engines|erasedMemory|onEngines|service)\.|^simulation\/(checks|simulate|world)\./;
 /** What they change, the next file would find. */
 const CHANGES_PROCESS = /moveClock|SANDBOX|sandbox\/clock|process\.(env\[|chdir|on\()|globalThis/;
 
