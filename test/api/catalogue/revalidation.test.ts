@@ -96,7 +96,7 @@ const callOf = (path: string, principal: Principal, condition?: string): Call =>
 
 const answered = async (route: Route | undefined, principal: Principal, condition?: string) => {
   const answer = await route?.handle?.(callOf('/api/v2/brands', principal, condition));
-  return { status: answer?.status, tag: answer?.headers?.['ETag'] };
+  return { status: answer?.status ?? 200, tag: answer?.headers?.['ETag'] };
 };
 
 const catalogueWith = (price: number): Promise<Catalogue> =>

@@ -76,10 +76,10 @@ export async function bodyOf(
     ),
   ];
   const call: Call = { ...early, query, body: {}, bytes: Buffer.alloc(0), embeds };
-  const answer = await handle(call);
-  if (answer.status !== 200) throw new Error(`answered ${answer.status}`);
-  checkAnswer(route, answer.body);
-  return answer.body as Record<string, unknown>;
+  const { status = 200, body } = await handle(call);
+  if (status !== 200) throw new Error(`answered ${status}`);
+  checkAnswer(route, body);
+  return body as Record<string, unknown>;
 }
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
