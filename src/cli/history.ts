@@ -179,7 +179,7 @@ async function showAsOf(
     viewer: answer.viewer,
     blocked_by: answer.blocked_by,
     data,
-    ...(embedded === undefined ? {} : { embedded }),
+    embedded,
   };
   await writeLines(terminal.stdout, [flags.json === true ? jsonLine(shown) : jsonText(shown)]);
   if (then.stampedLater > 0)

@@ -207,7 +207,7 @@ function* reportAsJson(report: ImportReport): Generator<string> {
     ...countsOf(report.changes),
     unchanged,
     events,
-    ...(position === undefined ? {} : { position }),
+    position,
   });
 }
 

@@ -164,7 +164,6 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     }
     const embedded = await embed(transaction, embeds.length === 0 ? [] : await gifts(), embeds, viewer);
     return {
-      status: 200,
       headers,
       body: { data: transactionEntity(id, transaction, refundedMoney), embedded },
       // Messages may be stored only sealed, so an answer that shows one is not stored.
@@ -378,11 +377,10 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
           if (position !== undefined) await waitUntilProjected(position, [deps.transactions], BEHIND_WAIT_MS);
           const refundedMoney = transaction.payment === 'charged' ? await refundedMoneyOf(deps, id) : undefined;
           const answered = {
-            status: 200,
             headers: locationOf(id),
             body: { data: transactionEntity(id, transaction, refundedMoney) },
           };
-          return { ...answered, replayed: changed.replayed, ...(position === undefined ? {} : { position }) };
+          return { ...answered, replayed: changed.replayed, position };
         };
       },
     },

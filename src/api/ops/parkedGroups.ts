@@ -181,5 +181,5 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
 const shown = ({ id, outcome, refusal }: PieceOutcome): object => ({
   id,
   outcome,
-  ...(refusal === undefined ? {} : { why: answerOf(refusal).message }),
+  why: refusal && answerOf(refusal).message,
 });

@@ -52,7 +52,7 @@ export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
         return async ({ body }) => {
           const { reference } = body as { readonly reference: string };
           const position = await giveCard(deps.events, id, reference, context);
-          return { body: { data: { reference } }, ...(position === undefined ? {} : { position }) };
+          return { body: { data: { reference } }, position };
         };
       },
     },

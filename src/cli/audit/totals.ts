@@ -101,7 +101,7 @@ async function made(
 
 function* jsonOf(rows: readonly TotalRow[], range: LogRange, check: TotalsCheck | undefined): Generator<string> {
   for (const row of rows) yield jsonLine(row);
-  yield jsonLine({ action: 'done', sums: sumOf(rows), ...range, ...(check === undefined ? {} : { check }) });
+  yield jsonLine({ action: 'done', sums: sumOf(rows), ...range, check });
 }
 
 function tableOf(rows: readonly TotalRow[], range: LogRange, columns: number | undefined): string[] {
