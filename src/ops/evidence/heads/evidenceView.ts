@@ -67,7 +67,6 @@ export async function evidenceView(
   // What was altered, so that it is not a head, has no size: a verification names it.
   const published = note === undefined ? undefined : unlessMalformed(() => cosignedHead(note, witnesses));
   const heads = found.map((event) => ({ event, head: unlessMalformed(() => headOf(event)) })).toReversed();
-  const covered = (last?.data as TreeHeadSigned['data'] | undefined)?.position;
   return {
     origin: heads.find(({ head }) => head !== undefined)?.head?.origin ?? null,
     heads: heads.map(({ event, head }) => {
@@ -84,7 +83,7 @@ export async function evidenceView(
       };
     }),
     not_cosigned_by: note === undefined ? [] : uncosignedIn(note, witnesses),
-    uncovered_since: (await firstUncovered(events, covered)) ?? null,
+    uncovered_since: (await firstUncovered(events, last)) ?? null,
     last_verified: await lastVerified(events),
   };
 }

@@ -1,7 +1,7 @@
 /** How the last signed head stands, from what is stored. */
 import { RESTORED_STREAM } from '../../../domain/restored.js';
 import { treeHeadStream, type TreeHeadSigned, TREE_TYPES } from '../../../domain/treeHeads.js';
-import type { EventStore, Position } from '../../../ports/eventStore.js';
+import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { lastEvent } from '../../../runtime/log/lastEvent.js';
 import { cosignatureVerifier } from '../format/checkpoint.js';
 import { keyName } from '../format/noteKeys.js';
@@ -30,7 +30,7 @@ export async function headStatus(
 ): Promise<HeadStatus> {
   const event = await lastEvent(events, treeHeadStream(events.logId));
   const last = event === undefined ? undefined : headOf(event);
-  const uncovered = await firstUncovered(events, (event?.data as TreeHeadSigned['data'] | undefined)?.position);
+  const uncovered = await firstUncovered(events, event);
   const restored = await lastEvent(events, RESTORED_STREAM);
   const uncoveredSince = restored !== undefined && restored.at > (uncovered ?? restored.at) ? restored.at : uncovered;
   const note = witnesses.length === 0 ? undefined : await folder.head();
@@ -41,16 +41,32 @@ export async function headStatus(
   };
 }
 
-/** Time of the first event after the last head's, but the tree's own. @throws UnavailableError */
+/**
+ * Time of the first event that no head covers, but the tree's own.
+ * @param last event of the log's last head
+ * @throws UnavailableError
+ */
 export async function firstUncovered(
   events: Pick<EventStore, 'readAll'>,
-  after: Position | undefined,
+  last: Pick<RecordedEvent, 'data'> | undefined,
 ): Promise<string | undefined> {
+  const after = last === undefined ? await continuedHead(events) : (last.data as TreeHeadSigned['data']).position;
   for await (const batch of events.readAll(after, {})) {
     const first = batch.events.find(({ type }) => !TREE_TYPES.has(type));
     if (first !== undefined) return first.at;
   }
   return undefined;
+}
+
+/**
+ * Position of the last head of the log that this one was made from: until its own first head, that one covers the
+ * events. The position in that head is one of the other log.
+ */
+async function continuedHead(events: Pick<EventStore, 'readAll'>): Promise<Position | undefined> {
+  let last: Position | undefined;
+  for await (const batch of events.readAll(undefined, { types: ['TreeHeadSigned'] }))
+    last = batch.events.at(-1)?.position ?? last;
+  return last;
 }
 
 /** Names of keys without a line in the note; whether a line's signature is valid, a verification tells. */
