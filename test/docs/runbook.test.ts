@@ -5,13 +5,21 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import { pipelined, requestText } from '../support/service/rawHttp.js';
 import { missingIn } from '../support/service/runbook.js';
-import { request, untilReady, userTokenOf } from '../support/service/service.js';
-import { buyInto, inTrouble, RUNBOOK } from '../support/service/trouble.js';
+import { request, type ServiceProcess, untilReady, userTokenOf } from '../support/service/service.js';
+import { buyInto, inTrouble, type Installation, openInstallation, RUNBOOK } from '../support/service/trouble.js';
 
 const test = suite('runbook');
+/** Of chapters that need no settings, and count nothing: each has its own gifts, and they share a process. */
+let ordinary: Installation;
+test.before(async () => {
+  const opened = await openInstallation({});
+  let served: Promise<ServiceProcess> | undefined;
+  ordinary = { ...opened, start: async () => (served ??= opened.start()) };
+});
+test.after(() => ordinary.close());
 
 test('first of all', async () => {
-  await inTrouble('', {}, async ({ start, signIn, follow }) => {
+  await inTrouble('', ordinary, async ({ start, signIn, follow }) => {
     const { url = '' } = await start();
     await untilReady(url);
     await signIn(url);
@@ -20,7 +28,7 @@ test('first of all', async () => {
 });
 
 test('a ticket about one gift', async () => {
-  await inTrouble('A ticket about one gift', {}, async (trouble) => {
+  await inTrouble('A ticket about one gift', ordinary, async (trouble) => {
     const { url = '' } = await trouble.start();
     await untilReady(url);
     Object.assign(trouble.env, { PHONE: '07700 900002', USERNAME: 'ann@test.example' });
@@ -30,7 +38,7 @@ test('a ticket about one gift', async () => {
 });
 
 test('a gift that somebody else used', async () => {
-  await inTrouble('A gift that somebody else used', {}, async (trouble) => {
+  await inTrouble('A gift that somebody else used', ordinary, async (trouble) => {
     const { url = '' } = await trouble.start();
     await untilReady(url);
     const gift = await buyInto(trouble, url);
@@ -41,7 +49,7 @@ test('a gift that somebody else used', async () => {
 });
 
 test('a person asks for their data', async () => {
-  await inTrouble('A person asks for their data', {}, async (trouble) => {
+  await inTrouble('A person asks for their data', ordinary, async (trouble) => {
     const { url = '' } = await trouble.start();
     await untilReady(url);
     trouble.env['USERNAME'] = 'ann@test.example';
@@ -51,7 +59,7 @@ test('a person asks for their data', async () => {
 });
 
 test('questions of an auditor', async () => {
-  await inTrouble('Questions of an auditor', {}, async (trouble) => {
+  await inTrouble('Questions of an auditor', ordinary, async (trouble) => {
     const { url = '' } = await trouble.start();
     await untilReady(url);
     trouble.env['DAY'] = new Date().toISOString().slice(0, 10);
@@ -63,7 +71,7 @@ test('questions of an auditor', async () => {
 });
 
 test('a gift redeemed by mistake', async () => {
-  await inTrouble('A gift redeemed by mistake', {}, async (trouble) => {
+  await inTrouble('A gift redeemed by mistake', ordinary, async (trouble) => {
     const { url = '' } = await trouble.start();
     await untilReady(url);
     trouble.env['USERNAME'] = 'ann@test.example';
@@ -114,7 +122,7 @@ test('support at a limit: a user of support who reads too much and requests an e
 });
 
 test('gifts for staff: support reassigns a gift to a colleague', async () => {
-  await inTrouble('Gifts for staff', {}, async (trouble) => {
+  await inTrouble('Gifts for staff', ordinary, async (trouble) => {
     const { url = '' } = await trouble.start();
     await untilReady(url);
     const gift = await buyInto(trouble, url, [{ phone_number: '07700 900002' }]);

@@ -235,7 +235,7 @@ test('one after the other is killed or frozen', async ({ world }) => {
   const shoppers = Array.from({ length: SHOPPERS }, async () => {
     while (!stop) {
       await redeem(await shop());
-      await sleep(150);
+      await sleep(300);
     }
   });
 
@@ -263,7 +263,7 @@ test('one after the other is killed or frozen', async ({ world }) => {
         );
         shown.set(giftId, { rank, updated });
       }
-      await sleep(60);
+      await sleep(150);
     }
   })();
 
@@ -298,7 +298,7 @@ test('one after the other is killed or frozen', async ({ world }) => {
       const ids = bought.slice(-30).map(({ giftId }) => giftId);
       for (const document of await store.getMany(collectionOf(giftsProjection), ids))
         if (document !== undefined) never(`gift ${document.id}`, document.position);
-      await sleep(50);
+      await sleep(150);
     }
     await store.close();
   })();

@@ -38,15 +38,20 @@ export interface Trouble {
   ask(url: string, method: string, path: string, body?: object): Promise<Reply>;
 }
 
-/**
- * Everything that the commands of a chapter are run in. @throws Error where a command shows something else than the
- * runbook says, or was not run
- */
-export async function inTrouble(
-  chapter: string,
-  settings: Readonly<Record<string, string>>,
-  use: (trouble: Trouble) => Promise<void>,
-): Promise<void> {
+type Settings = Readonly<Record<string, string>>;
+
+/** A data folder with a catalogue, and the processes of the service that were started on it. */
+export interface Installation {
+  readonly dir: string;
+  readonly env: Settings;
+  start(more?: Settings): Promise<ServiceProcess>;
+  close(): Promise<void>;
+}
+
+const isInstallation = (where: Settings | Installation): where is Installation => typeof where.start === 'function';
+
+/** Makes an installation. */
+export async function openInstallation(settings: Settings): Promise<Installation> {
   const dir = mkdtempSync(join(tmpdir(), 'gift-runbook-'));
   const bin = join(dir, 'bin');
   mkdirSync(bin);
@@ -62,8 +67,10 @@ export async function inTrouble(
   };
   const { PATH: _path, BACKUPS: _b, CLIENT: _c, SECRET: _s, ...service } = env;
   const processes: ServiceProcess[] = [];
-  const waiting = [...(RUNBOOK.get(chapter) ?? [])];
-  const tokens = new Map<string, string>();
+  const close = async (): Promise<void> => {
+    for (const one of processes.reverse()) await one.end('SIGKILL');
+    rmSync(dir, { recursive: true, force: true });
+  };
   try {
     const config = loadConfig(service);
     const { hashKey } = loadKeys(config);
@@ -76,12 +83,42 @@ export async function inTrouble(
       },
     );
     await events.close();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    dir,
+    env,
+    async start(more = {}) {
+      const started = await startProcess({ ...service, PORT: '0', CHARGE_WAIT_MS: '300', ...more });
+      processes.push(started);
+      return started;
+    },
+    close,
+  };
+}
+
+/**
+ * Everything that the commands of a chapter are run in. @throws Error where a command shows something else than the
+ * runbook says, or was not run
+ * @param where settings of an installation of its own; or one that is there, and stays
+ */
+export async function inTrouble(
+  chapter: string,
+  where: Settings | Installation,
+  use: (trouble: Trouble) => Promise<void>,
+): Promise<void> {
+  const installation = isInstallation(where) ? where : await openInstallation(where);
+  const env = { ...installation.env };
+  const waiting = [...(RUNBOOK.get(chapter) ?? [])];
+  const tokens = new Map<string, string>();
+  try {
     await use({
-      dir,
+      dir: installation.dir,
       env,
       async start(more = {}) {
-        const started = await startProcess({ ...service, PORT: '0', CHARGE_WAIT_MS: '300', ...more });
-        processes.push(started);
+        const started = await installation.start(more);
         if (started.url !== undefined) Object.assign(env, { API: started.url, METRICS: started.url });
         return started;
       },
@@ -106,8 +143,7 @@ export async function inTrouble(
       'every command of the chapter has been run',
     );
   } finally {
-    for (const one of processes.reverse()) await one.end('SIGKILL');
-    rmSync(dir, { recursive: true, force: true });
+    if (installation !== where) await installation.close();
   }
 }
 
