@@ -1,5 +1,6 @@
 /** A gift: what it is, as of any moment, and its life as a line of events. */
 import { useState } from 'preact/hooks';
+import type { GiftBlocked, GiftUnblocked } from '../../src/domain/gift/events.js';
 import type { EventView } from '../../src/ops/history/eventView.js';
 import { may } from '../parts/action.js';
 import { Events } from '../parts/event.js';
@@ -83,11 +84,14 @@ function priceOf(
   return { ids: [id], pence: issued?.value ?? 0 };
 }
 
-const BLOCKS: ReadonlySet<string> = new Set(['GiftBlocked', 'GiftUnblocked']);
-
+/** Support, each ticket and each dispute block by themselves: the end of one block leaves the others. */
 function Blocked({ events }: { readonly events: readonly EventView[] }) {
-  const isBlocked = events.findLast(({ type }) => BLOCKS.has(type))?.type === 'GiftBlocked';
-  return isBlocked ? <Problem>The gift is blocked: it can’t be redeemed.</Problem> : null;
+  const causes = new Set<unknown>();
+  for (const { type, data } of events) {
+    if (type === 'GiftBlocked') causes.add((data as Partial<GiftBlocked['data']>).cause);
+    if (type === 'GiftUnblocked') causes.delete((data as Partial<GiftUnblocked['data']>).cause);
+  }
+  return causes.size > 0 ? <Problem>The gift is blocked: it can’t be redeemed.</Problem> : null;
 }
 
 function Replacement({ events }: { readonly events: readonly EventView[] }) {

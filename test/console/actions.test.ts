@@ -208,4 +208,25 @@ testHere('mask personal fields until a reason is given, which is recorded', asyn
   );
 });
 
+testHere('say that a gift is blocked until the last of its blocks has ended', async ({ service, browser }) => {
+  const gift = await buyOne(service, 'latte', { user_id: 'bob' });
+  const token = await service.userToken('sue');
+  const act = async (action: string, ticket: string): Promise<void> => {
+    const body = { reason: 'reported as stolen', ticket };
+    const done = await service.ask('POST', `/ops/gifts/${gift}/${action}`, { token, body });
+    assert.equal(done.status, 200, done.text);
+  };
+  await act('block', 'T-1');
+  await act('block', 'T-2');
+  await act('unblock', 'T-1');
+  await onConsole(await signedIn(browser, service.url, `/gifts/${gift}`, 'sue'), async (page) => {
+    await eventsOf(page, 'Gift unblocked').waitFor();
+    assert.equal(await page.getByText('The gift is blocked').count(), 1);
+    await act('unblock', 'T-2');
+    await page.reload();
+    await eventsOf(page, 'Gift unblocked').nth(1).waitFor();
+    assert.equal(await page.getByText('The gift is blocked').count(), 0);
+  });
+});
+
 test.run();
