@@ -4,6 +4,7 @@ import { Link } from 'wouter-preact';
 import { Page, Problem } from '../parts/page.js';
 import { messageOf } from '../service/attempt.js';
 import { candidatesOf, type Candidate, type Found } from '../service/finding.js';
+import { plainly } from '../service/receiverLines.js';
 import { FoundRows } from '../parts/foundRows.js';
 import { AS_TYPED } from '../parts/text.js';
 
@@ -25,7 +26,7 @@ export function Find() {
   const [search, setSearch] = useState<Search>();
   /** Number of the latest search, or of the text that was typed since. */
   const latest = useRef(0);
-  const candidates = candidatesOf(text.trim());
+  const candidates = candidatesOf(plainly(text));
   // An id of a gift or a transaction is found without a reason.
   const needsReason = candidates[0]?.needsReason ?? false;
   const submit = async (event: Event): Promise<void> => {

@@ -2,6 +2,7 @@
 import { useId, useState } from 'preact/hooks';
 import { useAttempt } from '../service/attempt.js';
 import { type FoundGift, giftsOf } from '../service/finding.js';
+import { plainly } from '../service/receiverLines.js';
 import { Problem } from './page.js';
 import { AS_TYPED } from './text.js';
 
@@ -21,7 +22,7 @@ export function ChooseByReceiver({ transaction, reason, choose }: ChooseByReceiv
     event.preventDefault();
     setUnknown([]);
     await attempt(async () => {
-      const receivers = typed.split('\n').flatMap((line) => line.trim() || []);
+      const receivers = typed.split('\n').flatMap((line) => plainly(line) || []);
       const found: FoundGift[] = [];
       const none: string[] = [];
       for (const receiver of receivers) {

@@ -1,7 +1,7 @@
 /** What the pages promise of everything that changes something or shows persons (docs/console.md#rules-of-its-pages). */
 import assert from 'node:assert/strict';
 import { accessStream } from '../../src/domain/access.js';
-import { buy, buyOne, notificationOver } from '../support/service/giftFlow.js';
+import { buy, buyOne, notificationOver, purchaseOf } from '../support/service/giftFlow.js';
 import { type Json, type Service } from '../support/service/service.js';
 import { engineAway, eventsOf, fillIn, find, formOf, holdCall, keysOf, loseAnswer, press, preview } from './hands.js';
 import { consoleSuite, onConsole, signedIn } from '../support/service/console.js';
@@ -206,6 +206,27 @@ testHere('mask personal fields until a reason is given, which is recorded', asyn
     new Set(shown.map(({ data, metadata }) => `${data.asked.giftId} ${data.personal} ${metadata.by.user}`)),
     new Set([`${gift} true sue`]),
   );
+});
+
+testHere('find whose number it is as a contact book copies it', async ({ service, browser }) => {
+  await onConsole(await signedIn(browser, service.url, '/', 'sue'), async (page) => {
+    for (const number of ['\u202a07700 900002\u202c', '07700\u00a0900002', '+44\u00a07700\u2011900002']) {
+      await find(page, number, 'a call');
+      await page.getByText('Taken for a number.').waitFor();
+    }
+    const bought = await service.ask('POST', '/api/v2/transactions', {
+      token: await service.userToken('ann'),
+      body: purchaseOf('latte', [{ user_id: 'bob' }]),
+    });
+    await page.goto(`${service.url}/console#/transactions/${bought.json.data.id}`);
+    const gifts = page.getByRole('form', { name: 'Show its gifts' });
+    await gifts.getByLabel('Reason').fill('a call');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Choose by receiver' }).click();
+    await page.getByLabel('Receivers').fill('\u202a07700 900002\u202c');
+    await page.getByRole('button', { name: 'Choose their gifts' }).click();
+    await page.getByText('1 chosen.').waitFor();
+  });
 });
 
 testHere('say that a gift is blocked until the last of its blocks has ended', async ({ service, browser }) => {
