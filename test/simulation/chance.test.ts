@@ -85,6 +85,17 @@ test('lets an aimed fault happen once, to the call that it is aimed at, as long 
   assert.equal(happens('events refuses', 'events append gift-1'), false);
 });
 
+test('lets the read store be slow to write in some runs, and in these often', () => {
+  const seeds = Array.from({ length: 100 }, (_, seed) => seed);
+  const lagging = seeds.filter((seed) => {
+    const faults = drawnFaults(seededChance(`lagging ${seed}`), { 'documents is slow': 0 });
+    const slow = Array.from({ length: 100 }, () => faults.happens('documents is slow', 'documents write gifts@1'));
+    assert.equal(faults.happens('documents is slow', 'documents get gifts@1'), false);
+    return slow.filter(Boolean).length > 20;
+  });
+  assert.ok(lagging.length > 3 && lagging.length < 30, String(lagging.length));
+});
+
 test('makes UUIDs of version 4, each another one', () => {
   const chance = seededChance('uuids');
   const uuids = Array.from({ length: 1_000 }, () => chance.uuid());

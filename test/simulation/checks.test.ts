@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { suite } from 'uvu';
 import { PROCESS_LEASE } from '../../src/processors/runner/index.js';
 import { CHARGE_PREFIX } from '../../src/providers/payments/simulated.js';
+import { CALLS_OF_ANSWERS, checkAnswered } from './checks/answered.js';
 import { checkDisputes } from './checks/disputes.js';
 import { checkErasure } from './checks/erasure.js';
 import { checkEvidence } from './checks/evidence.js';
@@ -14,6 +15,7 @@ import { checkLog } from './checks/log.js';
 import { checkMoney } from './checks/money.js';
 import { checkReadModels } from './checks/readModels.js';
 import { checkStreams } from './checks/streams.js';
+import { watchSwaps } from './checks/swaps.js';
 import { checkWallets } from './checks/wallets.js';
 import { busRouter, openSimulatedBus } from './engines/bus.js';
 import type { StoredEvent } from './engines/eventLog.js';
@@ -139,6 +141,53 @@ test('finds a process that requests work while another one has the lease', async
   await ask();
   assert.match(texts(leases.findings()), /one requests payments.charge, while two has the lease/);
   await bus.close();
+});
+
+test('finds a write that is in the log and was not answered, where nothing but its key was in trouble', ({ run }) => {
+  const { log } = run.cluster;
+  const index = run.history.findIndex(({ operation, answer }) => operation.kind === 'redeem' && answer?.status === 201);
+  const redeemed = run.history[index];
+  assert.ok(redeemed?.answer !== undefined);
+  const unheard = [{ ...redeemed, answer: { ...redeemed.answer, status: 503 } }];
+  assert.match(texts(checkAnswered(unheard, log, () => false)), /log has what this request did/);
+  assert.deepEqual(
+    checkAnswered(unheard, log, () => true),
+    [],
+  );
+  assert.deepEqual(
+    checkAnswered(run.history, log, () => false),
+    [],
+  );
+  assert.deepEqual(
+    ['documents get gifts@1', 'documents get idempotency:k', 'events read gift-1', 'events follow'].map((call) =>
+      CALLS_OF_ANSWERS.test(call),
+    ),
+    [true, false, true, false],
+  );
+});
+
+test('finds readers that go over to a build behind the one that they leave', async () => {
+  const disk = readStoreDisk();
+  const swaps = watchSwaps(disk.documents, () => '5');
+  const storeOf = (process: string) => swaps.storeOf(process, openSimulatedReadStore(disk, IMMEDIATE));
+  const [one, two] = [storeOf('one'), storeOf('two')];
+  const collectionOf = (version: number) => ({ name: 'gifts', version, indexes: [] });
+  const reach = async (store: typeof one, version: number, position: string): Promise<void> => {
+    const checkpoint = { projection: `gifts@${version}`, position };
+    await store.write([{ collection: collectionOf(version), documents: [], checkpoint }]);
+  };
+  await reach(one, 1, '4');
+  await one.activate('gifts', 1);
+  await reach(one, 2, '4');
+  await one.activate('gifts', 2);
+  await reach(one, 3, '9');
+  await one.activate('gifts', 3);
+  await two.activate('gifts', 1);
+  await one.activate('gifts', 2);
+  assert.deepEqual(swaps.findings(), []);
+  await reach(one, 4, '3');
+  await one.activate('gifts', 4);
+  assert.match(texts(swaps.findings()), /from gifts@2 at 4 to @4 at 3/);
 });
 
 test('finds a gift that is used before its issue, and a command that appends to a stream again', ({ run }) => {

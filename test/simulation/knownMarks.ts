@@ -24,6 +24,7 @@ const WITHIN: ReadonlyMap<number, readonly string[]> = new Map([
       "a bank's report is answered 200",
       'a code is drawn from a pool that was just imported',
       'a code is generated before the import of a pool',
+      'an engine is away for minutes',
       'an import of an erased user is refused',
       'days pass',
       'discard of parked work (group): 200',

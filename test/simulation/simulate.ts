@@ -1,5 +1,6 @@
 /** One run of the whole service in a simulated world. */
 import { replaceHashing } from '../../src/lib/passwordHash.js';
+import { CALLS_OF_ANSWERS, checkAnswered } from './checks/answered.js';
 import { checkDisputes } from './checks/disputes.js';
 import { checkErasure } from './checks/erasure.js';
 import { checkEvidence, untilSigned } from './checks/evidence.js';
@@ -64,6 +65,8 @@ const ALONE = 0.4;
 const BUSY = { share: 0.5, times: 8 };
 /** Clocks of two processes differ by as much at most. */
 const LEEWAY_MS = 2 * SKEW_MS;
+/** How long the answer of a purchase waits for the charge (docs/api/purchases.md#purchase-outcome). */
+const CHARGE_WAIT_MS = 2_000;
 /** Says that an answer could not be stored. Its key is held for so many virtual ms at most. */
 const ANSWER_LOST = 'log: an answer could not be kept for its idempotency key';
 const ANSWERS_LOST_MS = 30_000;
@@ -159,6 +162,7 @@ export async function simulate({
       ...outward,
       ...(interlude?.undone() ?? []),
       ...(await checkErasure(cluster, leavers.erasedValues())),
+      ...checkAnswered(crowd.history(), cluster.log, silences(simulation)),
       ...checkLog(cluster.log),
       ...checkMoney(cluster.log, cluster.ledger),
       ...checkByHand(cluster.log, cluster.ledger),
@@ -166,6 +170,7 @@ export async function simulate({
       ...checkGifts(cluster.log),
       ...checkDisputes(cluster.log, disputes.made),
       ...cluster.leases.findings(),
+      ...cluster.swaps.findings(),
       ...checkParked(cluster.log, interlude?.name === 'days pass'),
       ...(await checkReadModels(cluster)),
       ...(await checkEvidence(cluster, signed)),
@@ -182,9 +187,19 @@ function leewayOf({ now, ms, outages, marks }: Simulation): Leeway {
   return {
     clockMs: LEEWAY_MS,
     skewMs: LEEWAY_MS,
+    chargeWaitMs: CHARGE_WAIT_MS,
     ...((marks.counts().get(ANSWER_LOST) ?? 0) > 0 ? { answersLostMs: ANSWERS_LOST_MS + LEEWAY_MS } : {}),
     mayBeStale: (sent, answered) => outages.wasSilent('events', sent - beganAt, answered - beganAt),
   };
+}
+
+/** Whether an engine may have been silent to a call that answers need. */
+function silences({ now, ms, outages }: Simulation): (sent: number, answered: number) => boolean {
+  const beganAt = now() - ms();
+  return (sent, answered) =>
+    ['events', 'documents', 'keys'].some((engine) =>
+      outages.wasSilent(engine, sent - beganAt, answered - beganAt, CALLS_OF_ANSWERS),
+    );
 }
 
 interface ActingOptions {

@@ -14,6 +14,7 @@ import type { Member } from '../service/member.js';
 import type { Chance } from '../world/chance.js';
 import type { Simulation } from '../world/simulation.js';
 import { type Client, openClient } from './client.js';
+import { drawnTroubles } from './troubles.js';
 
 export interface Crowd {
   readonly installation: Installation;
@@ -43,6 +44,8 @@ const PAUSE = { least: 10, most: 1_500 };
 const RUSH = { everyMs: 5_000, forMs: 400, least: 1, most: 25 };
 /** Share of a rush's writes to which another request is sent: a repetition, or a rival under a key of its own. */
 const DOUBLED = 0.6;
+/** Share of the repetitions that are two. */
+const THRICE = 0.3;
 /** A till that does not wait for its answer looks up or cancels what is in progress, so many virtual ms later. */
 const IMPATIENT = { share: 0.4, least: 0, most: 60 };
 const DOUBLES: ReadonlySet<string> = new Set(['redeem', 'unredeem', 'claim', 'makeVoucher', 'replace', 'reassign']);
@@ -56,10 +59,12 @@ export function openCrowd(simulation: Simulation, { members, clients }: CrowdOpt
   const parts = PARTS.filter(() => chance.happens(0.5));
   const choices = seededClients({ installation, random: chance.random, payments: PAYMENTS, parts });
   const record = recorder(simulation.now);
+  const meetTrouble = drawnTroubles(simulation.chance.stream('troubles'), simulation.faults);
   let starts = 0;
   const reader = openClient(simulation, { name: 'reader', members });
 
   async function perform(client: Client, { client: user, operation }: Choice): Promise<Observation> {
+    meetTrouble({ client: user, operation });
     const answered = record.send(user, operation);
     const answer = await client.exchange(user, requestOf(operation));
     const observation = answered(answer?.status === 401 ? undefined : answer);
@@ -88,7 +93,7 @@ export function openCrowd(simulation: Simulation, { members, clients }: CrowdOpt
           while (simulation.ms() < untilMs) {
             await sleep(pauseMs(client.chance, simulation.ms()));
             const choice = choices.next();
-            const twins = untilRush(simulation.ms()) <= 0 ? twinOf(choice, client.chance) : [];
+            const twins = untilRush(simulation.ms()) <= 0 ? twinsOf(choice, client.chance) : [];
             await Promise.all([
               perform(client, choice),
               ...twins.map(async (twin) => {
@@ -124,10 +129,11 @@ function pauseMs(chance: Chance, ms: number): number {
   return Math.min(chance.between(PAUSE.least, PAUSE.most), until);
 }
 
-/** The request that is sent together with a write; none in most cases. */
-function twinOf({ client, operation }: Choice, chance: Chance): readonly Choice[] {
+/** The requests that are sent together with a write; none in most cases. */
+function twinsOf({ client, operation }: Choice, chance: Chance): readonly Choice[] {
   if (!DOUBLES.has(operation.kind) || !chance.happens(DOUBLED)) return [];
-  if (!('key' in operation) || operation.key === undefined || chance.happens(0.3)) return [{ client, operation }];
+  if (!('key' in operation) || operation.key === undefined || chance.happens(0.3))
+    return Array.from({ length: chance.happens(THRICE) ? 2 : 1 }, () => ({ client, operation }));
   if (operation.kind === 'redeem' && chance.happens(IMPATIENT.share))
     return [chance.happens(0.5) ? lookUp(client, operation) : cancelOf(client, operation)];
   return [{ client, operation: { ...operation, key: `${operation.key}-rival` } }];

@@ -32,6 +32,8 @@ const PAUSE = { least: 200, most: 4_000 };
 /** Virtual ms until a gift is to be sent. */
 const SEND_IN = { least: 5_000, most: 60_000 };
 const DESKS = 2;
+/** Share of refunds whose answer the provider loses. */
+const ANSWER_LOST = 0.2;
 
 export interface Desks {
   /** Lets them act until the virtual time `untilMs`. */
@@ -108,6 +110,7 @@ function startDesk(client: Client, simulation: Simulation, untilMs: number, time
   async function refund(): Promise<void> {
     const { transaction, gifts } = chance.pick(bought);
     const some = chance.happens(0.5) ? { gift_ids: [chance.pick(gifts)] } : {};
+    if (chance.happens(ANSWER_LOST)) simulation.faults.aim('provider loses an answer', / put refund\/\S+ at 0$/);
     const body = { reason: 'a simulated refund', ...some, ...(chance.happens(0.2) ? { voided: true } : {}) };
     const answer = await sentOnce(client, SUPPORT, 'POST', `/ops/transactions/${transaction}/refund`, body);
     simulation.marks.sometimes(`refund answered ${answer?.status ?? 'never'}`);

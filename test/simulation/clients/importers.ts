@@ -48,8 +48,13 @@ const RETRY = { least: 200, most: 2_000 };
 const CODES = 6;
 /** Share of products that get their pool only after they were bought. */
 const LATE_POOL = 0.5;
-/** Share of imports of codes whose read model falls behind, since its next write fails. */
+/** Share of imports of products and codes whose read model falls behind, since its next write fails. */
 const BEHIND = 0.5;
+/** Share of the vouchers that are first drawn for another segment, in vain. */
+const UNDECIDED = 0.3;
+const codesOf = (segment: string): string[] =>
+  Array.from({ length: CODES }, (_, index) => `${segment}-code-${index}`.toUpperCase());
+const WRITE_OF_CATALOGUE = /^documents write .*\bcatalogue@/;
 const WRITE_OF_CODES = /^documents write .*\bvoucher_codes@/;
 /** Virtual ms after which an account that the read model shows counts in every process (docs/api/tokens.md#sessions). */
 const HOLDS_MS = 1_500;
@@ -73,12 +78,16 @@ interface Season {
   readonly name: string;
   /** Imports of PINs by code. */
   readonly pins: Map<string, Said<string>[]>;
+  /** The product's second segment, which has a pool of its own. */
+  readonly other: string;
   /** Codes that a gift is known to have. */
   readonly drawn: Set<string>;
   readonly gifts: string[];
   /** The import of its pool, before which codes are generated. */
   pooled?: Said<true>;
   inactive?: Said<true>;
+  /** Whether an import has begun that makes its user inactive. */
+  closed?: true;
 }
 
 /**
@@ -137,10 +146,12 @@ export function openImporters(
   /** A new product, with codes, a card and a user who buys it at once. */
   async function open(): Promise<void> {
     const name = `season-${++number}`;
-    const season: Season = { name, pins: new Map(), drawn: new Set(), gifts: [] };
+    const season: Season = { name, other: `${name}-other`, pins: new Map(), drawn: new Set(), gifts: [] };
+    const segments = [name, season.other];
+    if (chance.happens(BEHIND)) simulation.faults.aim('documents refuses', WRITE_OF_CATALOGUE);
     const done = await imported({
-      segments: [{ id: name, name, voucherType: 'alpha/pin', expiry: 60 }],
-      products: [{ id: name, brand_id: 'bean', name, sale_price: 300, segments: [name] }],
+      segments: segments.map((id) => ({ id, name: id, voucherType: 'alpha/pin', expiry: 60 })),
+      products: [{ id: name, brand_id: 'bean', name, sale_price: 300, segments }],
       users: [userOf(name, {})],
       payment_methods: [{ reference: `pm_card_${name}`, kind: 'card', users: [name] }],
     });
@@ -152,9 +163,12 @@ export function openImporters(
 
   /** Gives the product a pool of codes. */
   async function fill(season: Season): Promise<void> {
-    const { name, pins } = season;
-    const codes = Array.from({ length: CODES }, (_, index) => `${name}-code-${index}`.toUpperCase());
-    const done = await importedCodes(codes.map((code) => ({ segment_id: name, code, pin: '1000' })));
+    const { name, other, pins } = season;
+    const codes = codesOf(name);
+    const done = await importedCodes([
+      ...codes.map((code) => ({ segment_id: name, code, pin: '1000' })),
+      ...codesOf(other).map((code) => ({ segment_id: other, code, pin: '1000' })),
+    ]);
     if (done === undefined) return found(`the import of codes of ${name} was refused`);
     for (const code of codes) pins.set(code, [{ value: '1000', ...done }]);
     season.pooled = { value: true, ...done };
@@ -173,9 +187,15 @@ export function openImporters(
 
   async function buy(season: Season): Promise<void> {
     const { name } = season;
+    const known = seasons;
     const body = purchaseOf(name, [{}, {}, {}], { reference: `pm_card_${name}` });
     const answer = await sentOnce(client, name, 'POST', '/api/v2/transactions', body);
     simulation.marks.sometimes(`a purchase of what was just imported is answered ${answer?.status ?? 'never'}`);
+    // A refusal holds as of the log's end (docs/api/conventions.md#order-of-checks).
+    if (answer !== undefined && answer.status >= 400 && season.closed !== true && known === seasons)
+      found(
+        `${name} and all that its user needs to buy it were imported, and the purchase was refused: ${answer.status}`,
+      );
     if (answer?.status !== 201) return;
     season.gifts.push(...listField(answer.body, 'data', 'gifts').map(String));
     if (chance.happens(0.3)) await drawAll(season);
@@ -191,12 +211,26 @@ export function openImporters(
     await draw(season);
   }
 
+  /** Draws a code of another segment for the gift, which the gift then does not get. */
+  async function drawInVain(
+    user: string,
+    gift: string,
+    { path, segmentId }: { readonly path: string; readonly segmentId: string },
+  ): Promise<void> {
+    simulation.faults.aim('events refuses', new RegExp(` append gift-${gift} VoucherAssigned`));
+    const headers = { 'content-type': 'application/json' };
+    const answer = await client.exchange(user, { method: 'POST', path, headers, body: { segmentId } });
+    simulation.marks.sometimes('a gift does not get a code that was drawn for it', answer?.status === 503);
+  }
+
   /** Draws a voucher of the pool. Of a code that a gift has already nobody knows when it got its PIN. */
-  async function draw({ name, pins, gifts: own, pooled, drawn }: Season): Promise<void> {
+  async function draw({ name, other, pins, gifts: own, pooled, drawn }: Season): Promise<void> {
     const gift = own.shift();
     if (gift === undefined) return;
     const [sent, known] = [simulation.now(), seasons];
-    const answer = await sentOnce(client, name, 'POST', `/api/v2/gifts/${gift}/voucher/claimed`, {});
+    const path = `/api/v2/gifts/${gift}/voucher/claimed`;
+    if (chance.happens(UNDECIDED)) await drawInVain(name, gift, { path, segmentId: other });
+    const answer = await sentOnce(client, name, 'POST', path, {});
     // The log was put back since.
     if (known !== seasons) return;
     // The read model may not have the pool yet.
@@ -205,6 +239,11 @@ export function openImporters(
     const [code = '', pin = ''] = listField(answer.body, 'data').map((one) => textField(one, 'value'));
     simulation.marks.sometimes('a code is generated before the import of a pool', pooled === undefined);
     if (pooled === undefined) return;
+    // The attempt for the other segment was not in vain.
+    if (textField(answer.body, 'segment', 'id') === other) {
+      if (!codesOf(other).includes(code)) found(`gift ${gift} has the code ${code}, which is not of ${other}`);
+      return;
+    }
     simulation.marks.sometimes('a code is drawn from a pool that was just imported');
     if (drawn.has(code)) found(`gift ${gift} has the code ${code} of ${name}, and another gift has it, too`);
     drawn.add(code);
@@ -217,6 +256,7 @@ export function openImporters(
 
   async function close(season: Season): Promise<void> {
     const { name } = season;
+    season.closed = true;
     const done = await imported({ users: [userOf(name, { active: false })] });
     if (done === undefined) return;
     season.inactive = { value: true, ...done };

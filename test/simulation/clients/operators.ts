@@ -8,7 +8,7 @@ import { type Answer, field, listField, textField } from '../model/history.js';
 import type { Finding } from '../model/finding.js';
 import type { Member } from '../service/member.js';
 import type { Simulation } from '../world/simulation.js';
-import { type Client, openClient } from './client.js';
+import { openClient } from './client.js';
 import { LEAVERS } from './leavers.js';
 
 export interface Operators {
@@ -30,8 +30,9 @@ const WORK: readonly Work[] = [
   ...(['rebuild', 'rebuild', 'rebuild', 'repair', 'abort', 'rollback'] as const),
 ];
 const SUPPORT = 'sue';
-/** Virtual ms between two pieces of work. */
+/** Virtual ms between two pieces of work; shorter in the runs that are about them. */
 const PAUSE = { least: 2_000, most: 60_000 };
+const BUSY = { share: 0.15, pause: { least: 200, most: 4_000 } };
 const LOOK_MS = 2_000;
 const MOST_LOOKS = 30;
 const BODY: Readonly<Record<Work, object>> = {
@@ -46,6 +47,7 @@ const USUAL: ReadonlySet<number> = new Set([200, 202, 404, 409, 422, 429, 503]);
 
 export function openOperators(simulation: Simulation, members: readonly Member[]): Operators {
   const client = openClient(simulation, { name: 'operator', members });
+  const pause = client.chance.happens(BUSY.share) ? BUSY.pause : PAUSE;
   const findings: Finding[] = [];
   const differing: Finding[] = [];
   const found = (what: string, answer: Answer, into = findings): void =>
@@ -82,15 +84,13 @@ export function openOperators(simulation: Simulation, members: readonly Member[]
 
   return {
     findings: ({ mayDiffer }) => [...findings, ...(mayDiffer ? [] : differing)],
-    start: (untilMs) => startActing(simulation, client, untilMs, act),
+    start(untilMs) {
+      client.process.start('acting', async () => {
+        while (simulation.ms() < untilMs) {
+          await sleep(client.chance.between(pause.least, pause.most));
+          await act();
+        }
+      });
+    },
   };
-}
-
-function startActing(simulation: Simulation, client: Client, untilMs: number, act: () => Promise<void>): void {
-  client.process.start('acting', async () => {
-    while (simulation.ms() < untilMs) {
-      await sleep(client.chance.between(PAUSE.least, PAUSE.most));
-      await act();
-    }
-  });
 }

@@ -89,7 +89,9 @@ export function openSimulatedRecords(
       refuse();
       const json = recordJson(key, value);
       const at = clock();
-      return link.call({ text: `put ${key}`, effect: () => rows.put(key, json, options, at) });
+      // Who takes a record that is not there, and who changes one, are told apart.
+      const text = `put ${key}${options.expected === undefined ? '' : ` at ${options.expected}`}`;
+      return link.call({ text, effect: () => rows.put(key, json, options, at) });
     },
     async delete(key, expected) {
       refuse();

@@ -50,6 +50,15 @@ test('finds a time that is not that of the request', () => {
   assert.match(findings(seen('ann', by.purchase(), [9_000, 9_010], by.transaction())), /before the request/);
 });
 
+test('finds a purchase that is answered as pending before the wait for its charge is over', () => {
+  const findingsOf = (status: string, ms: number, said = by.transaction({ status })): number =>
+    checkAnswers([seen('ann', by.purchase(), [0, ms], said)], { clockMs: 1e12, chargeWaitMs: 2_000 }).length;
+  assert.equal(findingsOf('pending', 1_999), 1);
+  assert.equal(findingsOf('pending', 2_000), 0);
+  assert.equal(findingsOf('charged', 1_999), 0);
+  assert.equal(findingsOf('pending', 1_999, by.again(by.transaction({ status: 'pending' }))), 0);
+});
+
 test('reads the table of errors of the documents', () => {
   assert.deepEqual(ERRORS.get('gift_blocked'), { status: 405, message: 'gift is blocked.', kept: true });
   assert.deepEqual(ERRORS.get('gift_not_paid'), { status: 405, message: 'gift is not paid for yet.', kept: false });

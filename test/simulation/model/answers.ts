@@ -14,7 +14,8 @@ export function checkAnswers(history: History, leeway: Leeway): Finding[] {
 function faultOf(observation: Observation, leeway: Leeway): string | undefined {
   const { answer } = observation;
   if (answer === undefined) return undefined;
-  return answer.status >= 400 ? faultOfError(answer) : faultOfTimes(observation, answer, leeway);
+  if (answer.status >= 400) return faultOfError(answer);
+  return faultOfTimes(observation, answer, leeway) ?? faultOfWait(observation, answer, leeway);
 }
 
 /** docs/api/errors.md */
@@ -48,6 +49,17 @@ function faultOfTimes(observation: Observation, answer: Answer, { clockMs }: Lee
   if (Number.isNaN(ms)) return `${name} is not a time.`;
   if (ms < sent - clockMs - exactMs) return `${name} is before the request was sent.`;
   return ms > answered + clockMs ? `${name} is after the answer came.` : undefined;
+}
+
+/** docs/api/purchases.md#purchase-outcome: the answer waits for the charge. */
+function faultOfWait(
+  { operation, sent, answered = Infinity }: Observation,
+  { headers, body }: Answer,
+  { chargeWaitMs = 0 }: Leeway,
+): string | undefined {
+  if (operation.kind !== 'purchase' || headers['idempotent-replayed'] !== undefined) return undefined;
+  if (textField(body, 'data', 'status') !== 'pending' || answered - sent >= chargeWaitMs) return undefined;
+  return `The answer of a purchase waits ${chargeWaitMs} ms for the charge.`;
 }
 
 /** The time of what was made, with its name and how exact it is, ms. */

@@ -20,6 +20,8 @@ export interface Leeway {
   readonly mayBeStale?: (sent: number, answered: number) => boolean;
   /** The store of answers may fail: a repeat is then answered from the log, and its key may be held for so many ms. */
   readonly answersLostMs?: number;
+  /** How long the answer of a purchase waits for the charge, ms, if it is known. */
+  readonly chargeWaitMs?: number;
   /**
    * From this time on nothing was written any more, and read models were current, ms. Lists that were read later show
    * everything. Default: never.

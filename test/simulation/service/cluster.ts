@@ -11,6 +11,7 @@ import type { Providers } from '../../../src/providers/openProviders.js';
 import type { SubjectRow } from '../../../src/ports/keyStore.js';
 import { clockMs } from '../../../src/lib/clock.js';
 import { type LeaseWatch, watchLease } from '../checks/leases.js';
+import { type SwapWatch, watchSwaps } from '../checks/swaps.js';
 import { busRouter, openSimulatedBus } from '../engines/bus.js';
 import { type EventLog, eventLog } from '../engines/eventLog.js';
 import { openSimulatedEvents } from '../engines/eventStore.js';
@@ -36,6 +37,7 @@ export interface Cluster {
   lostRows: readonly SubjectRow[];
   readonly receivers: Receivers;
   readonly leases: LeaseWatch;
+  readonly swaps: SwapWatch;
   /** The disk of the evidence: tiles and signed heads, of all processes. */
   readonly disk: Disk;
   /** The published head, and the number of heads in the log, where the log was put back to before that head. */
@@ -105,6 +107,7 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
     headBeyond: undefined,
     receivers: openReceivers(simulation),
     leases: watchLease(readStore.records, simulation.now),
+    swaps: watchSwaps(readStore.documents, () => cluster.log.end()),
     disk,
     ledger,
     release: 0,
@@ -116,7 +119,10 @@ export function openCluster(simulation: Simulation, settings: Readonly<Record<st
       return {
         events: openSimulatedEvents(cluster.log, link('events')),
         keys: openSimulatedKeys(keys, link('keys')),
-        store: cluster.leases.storeOf(process.name, openSimulatedReadStore(readStore, link('documents'))),
+        store: cluster.swaps.storeOf(
+          process.name,
+          cluster.leases.storeOf(process.name, openSimulatedReadStore(readStore, link('documents'))),
+        ),
         bus: cluster.leases.busOf(
           process.name,
           openSimulatedBus(router, link('bus'), (err) => logger.warn({ err }, 'the bus met an error')),

@@ -1,4 +1,4 @@
-/** What happens once in the middle of some runs, while no process runs. */
+/** What happens once in the middle of some runs, mostly while no process runs. */
 import type { Finding } from '../model/finding.js';
 import type { Chance } from '../world/chance.js';
 import { LATE } from '../world/link.js';
@@ -13,13 +13,19 @@ const READY_MS = 300_000;
 /** By half of it, when the engines are changed, they have got all that the processes sent. */
 const REST_MS = 2 * LATE.most;
 
+/** The engine that is away in an interlude, by the number of times that it is named. */
+const AWAY = ['keys', 'keys', 'keys', 'bus', 'provider', 'documents', 'events'];
+const OUTAGE = { least: 90_000, most: 180_000 };
+
 interface Interlude {
   readonly name: string;
   readonly probability: number;
   /** Whether it puts back what knows of erasures. */
   readonly forgetsErasures?: true;
-  /** Ms for which no process runs. */
-  rest(chance: Chance): number;
+  /** Ms for which no process runs; absent: they run on. */
+  rest?(chance: Chance): number;
+  /** An engine that is away, and ms for which it is. */
+  outage?(chance: Chance): { readonly engine: string; readonly ms: number };
   /** Changes what the engines have stored. */
   change?(cluster: Cluster, chance: Chance): void;
   /** Copies what engines have stored, at a moment before. @returns puts it back */
@@ -103,7 +109,16 @@ const INTERLUDES: readonly Interlude[] = [
       return async () => putBackLog(cluster, backups, chance);
     },
   },
+  {
+    // For longer than ten attempts of a process manager take (docs/process-managers.md).
+    name: 'an engine is away for minutes',
+    probability: 0.07,
+    outage: (chance) => ({ engine: chance.pick(AWAY), ms: chance.between(OUTAGE.least, OUTAGE.most) }),
+  },
 ];
+
+/** An outage begins up to so many virtual ms before the middle of the run, so that it finds work in hand. */
+const IN_HAND_MS = 2_000;
 
 export const INTERLUDE_NAMES: readonly string[] = INTERLUDES.map(({ name }) => name);
 
@@ -143,12 +158,24 @@ export function drawnInterlude(cluster: Cluster, withinMs: number): DrawnInterlu
         if (putBack !== undefined) copy = { at: simulation.now(), putBack };
       },
     });
+  const outage = happening.outage?.(chance);
+  if (outage !== undefined) {
+    const { engine, ms } = outage;
+    simulation.schedule({
+      owner: simulation.neutral,
+      inMs: Math.max(0, withinMs - chance.between(0, IN_HAND_MS)),
+      kind: 'fault',
+      text: `${engine} is away`,
+      run: () => simulation.outages.begin(engine, simulation.ms() + ms),
+    });
+  }
   return {
     name: happening.name,
     forgetsErasures: happening.forgetsErasures ?? false,
     async run({ members, witnesses }) {
       simulation.marks.sometimes(happening.name);
-      const ms = happening.rest(chance);
+      if (outage !== undefined) return simulation.run(simulation.ms() + outage.ms);
+      const ms = happening.rest?.(chance) ?? 0;
       for (const member of members) member.restAndRestart(ms);
       await simulation.run(simulation.ms() + ms / 2);
       happening.change?.(cluster, chance);

@@ -75,7 +75,9 @@ export function linkTo(engine: string, process: SimulatedProcess, simulation: Si
   const chance = simulation.chance.stream(`link of ${process.name} to ${engine}`);
   const happens = (fault: string): boolean => simulation.faults.happens(`${engine} ${fault}`);
   const isAway = (): boolean => simulation.outages.isAway(engine, process.name, simulation.ms());
-  const wayMs = (): number => within(chance, happens('is slow') ? SLOW : WAY);
+  /** @param call absent: of what has no answer */
+  const wayMs = (call?: string): number =>
+    within(chance, simulation.faults.happens(`${engine} is slow`, call) ? SLOW : WAY);
   /** One direction of a connection: nothing overtakes what was sent before. */
   function inOrder(schedule: (text: string, inMs: number, run: () => void) => void): Link['send'] {
     let last = 0;
@@ -115,7 +117,7 @@ export function linkTo(engine: string, process: SimulatedProcess, simulation: Si
             run: () => then(outcomeOf(() => (reads === true ? effect() : stored(effect)))),
           });
         const fail = (inMs: number, error: UnavailableError): void => {
-          simulation.outages.noteSilence(engine, begun, simulation.ms() + inMs);
+          simulation.outages.noteSilence(engine, called, begun, simulation.ms() + inMs);
           answer(inMs, () => reject(error));
         };
         const giveUp = (cause: string): void => fail(within(chance, DEADLINE), unavailable(cause, reads !== true));
@@ -129,8 +131,8 @@ export function linkTo(engine: string, process: SimulatedProcess, simulation: Si
             simulation.marks.sometimes(`${engine}: an abandoned call takes effect`, 'value' in outcome),
           );
         }
-        if (repeatable === true && fails('is called twice')) carryOut(wayMs() + wayMs(), () => undefined);
-        return carryOut(wayMs(), (outcome) => {
+        if (repeatable === true && fails('is called twice')) carryOut(wayMs(called) + wayMs(called), () => undefined);
+        return carryOut(wayMs(called), (outcome) => {
           if (isAway()) return giveUp('went away before it answered');
           if ('error' in outcome) simulation.marks.sometimes(`${engine}: ${(outcome.error as Error).name}`);
           const written = reads !== true && 'value' in outcome;
@@ -144,9 +146,9 @@ export function linkTo(engine: string, process: SimulatedProcess, simulation: Si
           } else {
             if (written && fails('goes away after a write'))
               simulation.outages.begin(engine, simulation.ms() + within(chance, AWAY));
-            const inMs = wayMs();
+            const inMs = wayMs(called);
             const ended = simulation.ms() + inMs;
-            if (ended - begun > LATE_ANSWER_MS) simulation.outages.noteSilence(engine, begun, ended);
+            if (ended - begun > LATE_ANSWER_MS) simulation.outages.noteSilence(engine, called, begun, ended);
             answer(inMs, () => ('error' in outcome ? reject(outcome.error as Error) : resolve(outcome.value)));
           }
           return undefined;

@@ -6,15 +6,15 @@ export interface Outages {
   isAway(engine: string, process: string, ms: number): boolean;
   /** Ends all outages. */
   end(): void;
-  /** Notes that a process got no answer of an engine in this span of virtual time, or a late one. */
-  noteSilence(engine: string, fromMs: number, toMs: number): void;
-  /** Whether any process got no answer of the engine, or a late one, in a part of this span. */
-  wasSilent(engine: string, fromMs: number, toMs: number): boolean;
+  /** Notes that a process got no answer of an engine to a call in this span of virtual time, or a late one. */
+  noteSilence(engine: string, call: string, fromMs: number, toMs: number): void;
+  /** Whether any process got no answer of the engine to a call, or a late one, in a part of this span. @param like default: any call */
+  wasSilent(engine: string, fromMs: number, toMs: number, like?: RegExp): boolean;
 }
 
 export function openOutages(): Outages {
   const until = new Map<string, number>();
-  const silences = new Map<string, { readonly fromMs: number; readonly toMs: number }[]>();
+  const silences = new Map<string, { readonly call: string; readonly fromMs: number; readonly toMs: number }[]>();
   const endOf = (key: string): number => until.get(key) ?? 0;
   return {
     begin(engine, untilMs, process = '') {
@@ -23,10 +23,12 @@ export function openOutages(): Outages {
     },
     isAway: (engine, process, ms) => until.size > 0 && (ms < endOf(`${engine} `) || ms < endOf(`${engine} ${process}`)),
     end: () => until.clear(),
-    noteSilence(engine, fromMs, toMs) {
-      silences.set(engine, [...(silences.get(engine) ?? []), { fromMs, toMs }]);
+    noteSilence(engine, call, fromMs, toMs) {
+      silences.set(engine, [...(silences.get(engine) ?? []), { call, fromMs, toMs }]);
     },
-    wasSilent: (engine, fromMs, toMs) =>
-      (silences.get(engine) ?? []).some((one) => one.fromMs <= toMs && one.toMs >= fromMs),
+    wasSilent: (engine, from, to, like) =>
+      (silences.get(engine) ?? []).some(
+        ({ call, fromMs, toMs }) => fromMs <= to && toMs >= from && like?.test(call) !== false,
+      ),
   };
 }
