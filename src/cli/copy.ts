@@ -136,11 +136,11 @@ function locationOf(text: string, option: string): LogLocation {
     return {
       open: async () => (await import('../adapters/eventstoredb/eventStore.js')).openEventStoreDb({ url: text }),
     };
-  // Only the scheme is shown: the rest may hold a password.
-  const scheme = /^([\w+.-]+):\/\//.exec(text)?.[1];
+  // Only the scheme is shown: the rest may hold a password. An address of EventStoreDB that lacks a slash is no folder.
+  const scheme = /^(?:[\w+.-]+:\/\/|esdb[\w+]*:\/?)/i.exec(text)?.[0];
   if (scheme !== undefined || text.trim() === '') {
     throw usageFailure(
-      `${option} must be a data folder, or an address that starts with esdb:// or esdb+discover://${scheme === undefined ? '' : `, not with ${scheme}://`}`,
+      `${option} must be a data folder, or an address that starts with esdb:// or esdb+discover://${scheme === undefined ? '' : `, not with ${scheme}`}`,
     );
   }
   const dir = resolve(text);

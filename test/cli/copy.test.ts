@@ -119,6 +119,8 @@ test('what is not a log, or not an empty one, is refused with what to do', async
   assert.equal([existsSync(from), existsSync(to)], [false, false]);
   for (const [option, text, message] of [
     ['--from', 'mongodb://user:secret@host/gift', 'starts with esdb:// or esdb+discover://, not with mongodb://'],
+    ['--to', 'esdb:/user:secret@host:2113', 'starts with esdb:// or esdb+discover://, not with esdb:/'],
+    ['--to', 'ESDB:host', 'starts with esdb:// or esdb+discover://, not with ESDB:'],
     ['--to', ' ', 'starts with esdb:// or esdb+discover://'],
   ] as const) {
     const args = { '--from': from, '--to': to, [option]: text };
