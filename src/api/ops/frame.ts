@@ -147,7 +147,8 @@ export function opsRoute(
     };
     const asker = askerOf(call);
     const counted = daily ?? (showsPersonal ? 'personal-reads' : undefined);
-    if (counted !== undefined) await takeDaily?.(counted, userOf(call).id);
+    // A repeat learns how the command ended, which has been counted.
+    if (counted !== undefined && !call.repeats) await takeDaily?.(counted, userOf(call).id);
     let operation: StartedOperation | undefined;
     const answer = await handle(
       call,

@@ -51,6 +51,7 @@ export class Exchange implements Call {
   commandId = '';
   bodyHash?: string;
   firstPosition?: Position;
+  repeats = false;
   query: Call['query'] = NOTHING;
   body: Call['body'] = NOTHING;
   embeds: readonly string[] = NO_NAMES;

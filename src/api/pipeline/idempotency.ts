@@ -45,6 +45,8 @@ type Entry =
 export interface HeldKey {
   /** The first outcome without its body, which this request makes again. */
   readonly first: StoredAnswer | undefined;
+  /** Whether an earlier request held the key, and may have carried the command out. */
+  readonly repeats: boolean;
   /**
    * Stores the first outcome for at least 24 hours. False: another request took over the key, because this process
    * seemed dead; that request's outcome counts, by the log.
@@ -210,25 +212,33 @@ export async function takeKey(
     } finally {
       if (version === undefined) end();
     }
-    if (version !== undefined) return held(records, key, version, { bodyHash, first, now, end });
+    if (version !== undefined)
+      return held(records, key, version, { bodyHash, first, repeats: present !== undefined, now, end });
   }
 }
 
 interface Holding {
   readonly bodyHash: string;
   readonly first: StoredAnswer | undefined;
+  readonly repeats: boolean;
   readonly now: () => number;
   /** Ends the mark of the command as in progress, even if its outcome could not be stored. */
   end(): void;
 }
 
-function held(records: Records, key: string, version: number, { bodyHash, first, now, end }: Holding): HeldKey {
+function held(
+  records: Records,
+  key: string,
+  version: number,
+  { bodyHash, first, repeats, now, end }: Holding,
+): HeldKey {
   const keep = async (answer: StoredAnswer): Promise<boolean> => {
     const entry: Entry = { state: 'done', bodyHash, answer };
     return (await records.put(key, entry, { expected: version, expiresAt: now() + KEEP_MS })) !== undefined;
   };
   return {
     first,
+    repeats,
     async settle({ body, ...answer }) {
       const short = body !== undefined && Buffer.byteLength(body) <= MAX_STORED_BYTES;
       return keep(first ?? (short ? { ...answer, body } : answer)).finally(end);

@@ -61,6 +61,8 @@ export interface Call {
    * without later events.
    */
   readonly firstPosition?: Position;
+  /** Whether an earlier request with this key may have carried the command out. */
+  readonly repeats: boolean;
   /** Caller's IP address, for throttling and limits; `unknown` for a Unix socket. */
   readonly address: string;
   /** Path as received, without the query; `rawQuery` is the query as received, without `?`. */

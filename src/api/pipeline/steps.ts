@@ -213,6 +213,7 @@ async function claim(route: Route, deps: PipelineDeps, exchange: Exchange, key: 
   const taken = await takeKey(records, exchange.commandId, exchange.bodyHash, clockMs, keys);
   if ('settle' in taken) {
     exchange.held = taken;
+    exchange.repeats = taken.repeats;
     const firstPosition = positions.stored(taken.first?.headers[POSITION_HEADER]);
     if (firstPosition !== undefined) exchange.firstPosition = firstPosition;
     return;

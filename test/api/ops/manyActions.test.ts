@@ -10,7 +10,7 @@ const test = suite('one action for many gifts');
 const NO_GIFT = '0'.repeat(20);
 let service: Service;
 test.before(async () => {
-  service = await startService({ env: { REVERSALS_PER_DAY: '2' } });
+  service = await startService({ env: { REVERSALS_PER_DAY: '2', REPLACEMENTS_PER_DAY: '1' } });
 });
 test.after(() => service.close());
 
@@ -140,6 +140,21 @@ test('counts each reversal against the limit of the day, and none that is done a
   const rest = await reverse(ids);
   assert.deepEqual(outcomes(rest).toSorted(), ['done', 'refused', 'unchanged']);
   assert.match(rest.text, /Too many requests/);
+});
+
+test('answers the repeat of a replacement that took the last of the day', async () => {
+  const [one = '', other = ''] = await buy(service, 'latte', [{}, {}]);
+  const replace = async (id: string, key: string): Promise<Reply> =>
+    service.ask('POST', `/ops/gifts/${id}/replace`, {
+      token: await service.userToken('sue'),
+      body: { reason: 'lost' },
+      key,
+    });
+  const first = await replace(one, 'replace-one');
+  assert.equal(first.status, 200, first.text);
+  const again = await replace(one, 'replace-one');
+  assert.deepEqual([again.status, again.json['data'].replaced_by], [200, first.json['data'].replaced_by], again.text);
+  assert.equal((await replace(other, 'replace-other')).status, 429);
 });
 
 test('refuses what an action does not take, too many, and a receiver too few or too many', async () => {

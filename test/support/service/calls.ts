@@ -58,6 +58,7 @@ export async function bodyOf(
     principal: request.as ?? AS_CLIENT,
     requestId: 'request',
     commandId: 'command',
+    repeats: false,
     address: '127.0.0.1',
     path,
     rawQuery,
