@@ -14,7 +14,15 @@ const PAGES: Readonly<Record<string, (id: string) => string>> = {
   user_id: personPath,
 };
 /** Numbers in these fields are pence. */
-const PENCE: ReadonlySet<string> = new Set(['sale_price', 'total', 'amount', 'value', 'paid', 'refunded']);
+const PENCE: ReadonlySet<string> = new Set([
+  'sale_price',
+  'total',
+  'amount',
+  'value',
+  'paid',
+  'refunded',
+  'difference',
+]);
 /** Entries of a longer list are shown on request: a purchase may have 10,000 receivers. */
 const MOST_SHOWN = 20;
 const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;

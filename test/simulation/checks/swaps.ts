@@ -1,6 +1,6 @@
 /**
- * Whether readers go over to a build that is as far as the one that they leave (docs/read-models.md#the-life-of-a-build). Else what
- * they were shown is gone for a while.
+ * Whether readers go over to a build that is as far as the one that they leave
+ * (docs/read-models.md#the-life-of-a-build). Else what they were shown is gone for a while.
  */
 import { checkpointName } from '../../../src/runtime/readmodels/index.js';
 import type { Position } from '../../../src/ports/eventStore.js';
