@@ -57,7 +57,7 @@ test('a proof may hide each field that holds something secret or personal, or is
 });
 
 test('the doc comment of each event type names its secret and personal fields', () => {
-  const comments = [...sources.join('\n').matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\nexport type (\w+)/g)].map(
+  const comments = [...sources.join('\n').matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\n(?:export )?type (\w+)/g)].map(
     ([, comment = '', name = '']) => ({ name, comment }),
   );
   for (const [type, classes] of Object.entries<{ secret: readonly string[]; personal: readonly string[] }>(
