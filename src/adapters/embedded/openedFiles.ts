@@ -58,8 +58,10 @@ export interface WriteGuard {
   close(): void;
 }
 
-/** Milliseconds between checks without writes: often enough to save a removed WAL before the process can be killed. */
-const POLL_MS = 250;
+/**
+ * Milliseconds between checks without writes: often enough to save a removed WAL before a person can kill the process.
+ */
+const POLL_MS = 500;
 /**
  * Milliseconds for which a check counts for the next transaction: a writer under load checks the files once for each
  * group, after its commit. That check finds what was altered after the last one, as long as nothing is answered.
