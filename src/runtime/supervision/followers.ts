@@ -123,11 +123,13 @@ export function followers({ logger }: { readonly logger: Logger }): Followers {
       failed(state, cause, false);
       wait = state.failures === 1 ? growing.next() : wait.next(undefined);
       const happens = state.failures === 1 || cause instanceof UnavailableError || expected?.(cause) === true;
+      // Longer waits are for what stays wrong: an engine may be back at any time, and then nothing is to be late.
+      const restartMs = cause instanceof UnavailableError ? Math.min(wait.duration, RESTART_MS[1]) : wait.duration;
       logger[happens ? 'warn' : 'error'](
-        { err: cause, part: state.part, failures: state.failures, restartMs: wait.duration },
+        { err: cause, part: state.part, failures: state.failures, restartMs },
         `${state.part}: failed, starting again`,
       );
-      await pause(wait.duration, signal);
+      await pause(restartMs, signal);
     }
   }
 

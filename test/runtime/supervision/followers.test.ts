@@ -84,6 +84,18 @@ test('the waits double up to the longest, less up to half by chance', async () =
     assert.ok((waits[at] ?? 0) >= most / 2 && (waits[at] ?? 0) <= most, `${waits.join()}`);
 });
 
+test('an engine that did not answer is asked again soon, whatever the longest wait', async () => {
+  const { parts, lines } = kept();
+  const restartMs = [60_000, 600_000] as const;
+  const all = [new UnavailableError('away'), new Error('no')].map((error) =>
+    parts.start('f', () => Promise.reject(error), { restartMs }),
+  );
+  await until(() => lines.length === 2);
+  const [away = 0, other = 0] = lines.map((line) => line.restartMs);
+  assert.ok(away <= 5_000 && other >= 30_000, `${away}, ${other}`);
+  await Promise.all(all.map(async (one) => one.close()));
+});
+
 test('a follower is failing from its second failure on, until it has worked for a second', async () => {
   const { parts, health, lines } = kept();
   let fail: (error: Error) => void = () => undefined;
