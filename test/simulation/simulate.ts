@@ -129,6 +129,7 @@ export async function simulate({
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     if (interlude?.forgetsErasures === true) await simulation.run(simulation.ms() + ERASURE_MS);
     await interlude?.run({ members, witnesses });
+    if (interlude?.forgetsErasures === true) leavers.forgotten();
     await acting(cluster, { members, actors, forMs: forMs / 2 });
     // Else a purchase would wait until its buyer's time is over.
     bank.start(simulation.ms() + RECOVERY_MS);

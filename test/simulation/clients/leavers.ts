@@ -32,6 +32,8 @@ export interface Leavers {
   start(untilMs: number): void;
   /** Lets them leave as soon as they can: in runs in which what knows of erasures is put back. */
   hurry(): void;
+  /** Lets them request again what was not approved: what was put back may not know of the request. */
+  forgotten(): void;
   /**
    * Requests erasures again where the outcome of a request is unknown, and waits for all. To be called once nothing fails
    * any more.
@@ -68,6 +70,8 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
   const leaving = new Set<Leaver>();
   /** Those whose erasure is known to be requested. */
   const requested = new Set<Leaver>();
+  /** Those whose erasure is known to be approved. */
+  const approved = new Set<Leaver>();
   const values = new Map(LEAVERS.map((one) => [one, [one.name, one.phone_number, `${one.id}@test.example`]]));
   const gifts: { readonly of: Leaver; readonly gift: string }[] = [];
   const transactions: string[] = [];
@@ -144,6 +148,7 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
     }
     if (!chance.happens(pace.approved)) return;
     const answer = await erasure(person, SECOND_SUPPORT, '/approve');
+    if (answer !== undefined && answer.status < 300) approved.add(person);
     simulation.marks.sometimes(`the approval of an erasure is answered ${answer?.status ?? 'never'}`);
   }
 
@@ -162,6 +167,9 @@ export function openLeavers(simulation: Simulation, members: readonly Member[]):
     },
     hurry() {
       pace = HURRIED;
+    },
+    forgotten() {
+      for (const person of requested) if (!approved.has(person)) requested.delete(person);
     },
     finish: async (settle) =>
       perform(

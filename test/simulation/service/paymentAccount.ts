@@ -73,7 +73,8 @@ export function openPaymentAccount(ledger: RecordRows, link: Link): PaymentProvi
       await link.call({
         text: `put ${key} unless too much`,
         effect() {
-          const charge = ledger.get(CHARGE_PREFIX + transaction_id, at);
+          // It knows its payments for good.
+          const charge = ledger.get(CHARGE_PREFIX + transaction_id, 0);
           const taken = charge === undefined ? 0 : (JSON.parse(charge.value) as { readonly amount?: number }).amount;
           if (givenBack(ledger, transaction_id) + amount <= (taken ?? 0)) return;
           const refused = { outcome: 'refused', provider: PROVIDER, code: 'charge_already_refunded', simulated: true };
