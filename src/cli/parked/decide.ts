@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { lastReason, parkedEntry, type ParkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
-import { finishDiscards, groupMembers } from '../../ops/parked/decideGroup.js';
+import { finishDiscards, groupMembers, isWaiting } from '../../ops/parked/decideGroup.js';
 import type { ParkedDeps } from '../../commands/findParked.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { withLogFallback } from '../../ops/history/withLogFallback.js';
@@ -144,7 +144,7 @@ async function chosen(
   { group, ...filter }: DecideFlags,
 ): Promise<readonly ParkedEntry[]> {
   if (group === undefined) {
-    const all = await parkedEntries(events, filter);
+    const all = (await parkedEntries(events, filter)).filter(isWaiting);
     if (all.length > 0) return all;
     throw new CommandFailure(
       'nothing is parked that could be retried: gift parked list --state all shows what there is',

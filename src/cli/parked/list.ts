@@ -25,7 +25,6 @@ import { throwDescribed } from '../refusals.js';
 export interface ParkedFilter {
   readonly process?: ParkedName;
   readonly step?: string;
-  readonly state?: ParkedState | 'all';
 }
 
 interface ListFlags extends ParkedFilter {
@@ -41,15 +40,11 @@ export function filterOptions(command: Command): Command {
     .option('--step <step>', 'only this step, such as charge, issue, notify, refund');
 }
 
-/** Parked work that the filter names, the oldest first. @throws UnavailableError */
-export async function parkedEntries(events: EventStore, filter: ParkedFilter): Promise<ParkedEntry[]> {
-  const { process, state = 'parked' } = filter;
+/** Work in any state that the filter names, the oldest first. @throws UnavailableError */
+export async function parkedEntries(events: EventStore, { process, step }: ParkedFilter): Promise<ParkedEntry[]> {
   const all = await parkedInLog(events, process === undefined ? PARKED_NAMES : [process]);
-  return all.filter((entry) => isChosen(entry, filter) && (state === 'all' || entry.document.state === state));
+  return step === undefined ? all : all.filter(({ document }) => document.step === step);
 }
-
-const isChosen = ({ document }: ParkedEntry, { process, step }: ParkedFilter): boolean =>
-  (process === undefined || document.name === process) && (step === undefined || document.step === step);
 
 export function parkedListCommand(terminal: Terminal): Command {
   const command = new Command('list')
@@ -71,10 +66,12 @@ export function parkedListCommand(terminal: Terminal): Command {
 }
 
 async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
-  const [entries, interrupted] = await withLog(terminal, async ({ events }) => [
-    await parkedEntries(events, flags),
-    flags.state === 'parked' ? await interruptedDiscards(events, (entry) => isChosen(entry, flags)) : [],
-  ]);
+  const { state } = flags;
+  const [entries, interrupted] = await withLog(terminal, async ({ events }) => {
+    const all = await parkedEntries(events, flags);
+    const chosen = state === 'all' ? all : all.filter(({ document }) => document.state === state);
+    return [chosen, state === 'parked' ? await interruptedDiscards(events, all) : []] as const;
+  });
   for (const { id, document } of interrupted)
     terminal.stderr.write(
       `${id}: the discard of this ${document.name} ${document.step} was interrupted, so it is open still: ${discardAgain(id)}\n`,
@@ -85,7 +82,7 @@ async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
       entries.map((entry) => jsonLine(parkedView(entry))),
     );
   if (entries.length === 0) return interrupted.length > 0 ? undefined : writeLines(terminal.stdout, [noneOf(flags)]);
-  await writeLines(terminal.stdout, tableOf(entries, flags.state, terminal.stdout.columns));
+  await writeLines(terminal.stdout, tableOf(entries, state, terminal.stdout.columns));
 }
 
 const discardAgain = (id: string): string => `gift parked discard ${id} --reason "<why>" ends it`;

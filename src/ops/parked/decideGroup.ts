@@ -19,7 +19,7 @@ export async function waitingGroups(events: EventStore): Promise<ParkedGroup[]> 
 
 /** Groups of interrupted discards, for the diagnosis. @throws UnavailableError */
 export async function interruptedGroups(events: EventStore): Promise<ParkedGroup[]> {
-  return parkedGroups(await interruptedDiscards(events));
+  return parkedGroups(await interruptedDiscards(events, await parkedInLog(events)));
 }
 
 interface GroupMembers {
@@ -36,15 +36,11 @@ export async function groupMembers(events: EventStore, groupId: string): Promise
 }
 
 /**
- * Work whose discard was interrupted after its own event: its charge, or its notification, is still open. It waits for
- * nobody any more, so nothing else would end it. @throws UnavailableError
+ * Those entries whose discard was interrupted after its own event: the charge, or the notification, is still open.
+ * Nothing but another discard ends it. @throws UnavailableError
  */
-export async function interruptedDiscards(
-  events: EventStore,
-  isMeant: (entry: ParkedEntry) => boolean = () => true,
-): Promise<ParkedEntry[]> {
-  const all = await parkedInLog(events);
-  const discarded = all.filter((entry) => entry.document.state === 'discarded' && isMeant(entry));
+export async function interruptedDiscards(events: EventStore, entries: readonly ParkedEntry[]): Promise<ParkedEntry[]> {
+  const discarded = entries.filter(({ document }) => document.state === 'discarded');
   const open = new Set<ParkedEntry>();
   await inParallel(discarded, READS_AT_ONCE, async (entry) => {
     if (await isDiscardOpen(events, entry.document, entry.document.changed)) open.add(entry);
@@ -59,11 +55,12 @@ export async function finishDiscards(
   context: CommandContext,
   reason: string,
 ): Promise<void> {
-  const open = await interruptedDiscards(deps.events, (entry) => parkedGroupId(entry) === groupId);
+  const members = (await parkedInLog(deps.events)).filter((entry) => parkedGroupId(entry) === groupId);
+  const open = await interruptedDiscards(deps.events, members);
   await inParallel(open, READS_AT_ONCE, async ({ id }) => void (await discardParked(deps, id, context, reason)));
 }
 
-const isWaiting = ({ document }: ParkedEntry): boolean => document.state === 'parked';
+export const isWaiting = ({ document }: ParkedEntry): boolean => document.state === 'parked';
 
 export interface PieceOutcome {
   readonly id: string;
