@@ -148,7 +148,9 @@ async function tellEnd(): Promise<void> {
   if (response?.ok === true && !signal.aborted) isEnding = false;
 }
 
-/** A sign-in ends the former session by itself. An answer to its end that comes later would take the new cookie away. */
+/**
+ * A sign-in ends the former session by itself. An answer to its end that comes later would take the new cookie away.
+ */
 function leaveEnd(): void {
   isEnding = false;
   telling?.abort();

@@ -213,14 +213,13 @@ export async function takeKey(
       if (version === undefined) end();
     }
     if (version !== undefined)
-      return held(records, key, version, { bodyHash, first, repeats: present !== undefined, now, end });
+      return { ...held(records, key, version, { bodyHash, first, now, end }), repeats: present !== undefined };
   }
 }
 
 interface Holding {
   readonly bodyHash: string;
   readonly first: StoredAnswer | undefined;
-  readonly repeats: boolean;
   readonly now: () => number;
   /** Ends the mark of the command as in progress, even if its outcome could not be stored. */
   end(): void;
@@ -230,15 +229,14 @@ function held(
   records: Records,
   key: string,
   version: number,
-  { bodyHash, first, repeats, now, end }: Holding,
-): HeldKey {
+  { bodyHash, first, now, end }: Holding,
+): Omit<HeldKey, 'repeats'> {
   const keep = async (answer: StoredAnswer): Promise<boolean> => {
     const entry: Entry = { state: 'done', bodyHash, answer };
     return (await records.put(key, entry, { expected: version, expiresAt: now() + KEEP_MS })) !== undefined;
   };
   return {
     first,
-    repeats,
     async settle({ body, ...answer }) {
       const short = body !== undefined && Buffer.byteLength(body) <= MAX_STORED_BYTES;
       return keep(first ?? (short ? { ...answer, body } : answer)).finally(end);

@@ -213,8 +213,8 @@ export const isLimited = (route: Proof): boolean => !provesItself(route);
 type Proof = Pick<RouteDescription, 'formBody' | 'signature' | 'ofSession'>;
 
 /**
- * Whether the body or a cookie proves its sender by a secret or a signature. Only faults count then, so that other callers at the
- * same address cannot keep the sender out.
+ * Whether the body or a cookie proves its sender by a secret or a signature. Only faults count then, so that other
+ * callers at the same address cannot keep the sender out.
  */
 export const provesItself = ({ formBody, signature, ofSession }: Proof): boolean =>
   formBody === true || signature !== undefined || ofSession === true;

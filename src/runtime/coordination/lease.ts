@@ -102,8 +102,8 @@ interface Observation {
  * @returns `undefined` when `signal` was aborted first
  */
 export async function acquireLease(records: Records, name: string, options: LeaseOptions): Promise<Lease | undefined> {
-  const { holder, signal, logger, ttlMs = LEASE_MS, onHeld, onTrouble } = options;
-  const { pollMs = Math.min(ttlMs, LEASE_MS) / 12 } = options;
+  const { holder, signal, logger, onHeld, onTrouble } = options;
+  const { ttlMs = LEASE_MS, pollMs = Math.min(ttlMs, LEASE_MS) / 12 } = options;
   const key = `lease/${name}`;
   let observed: Observation | undefined;
   let reachable = true;

@@ -43,7 +43,10 @@ const writing = (store: ReadStore, write: (batches: readonly WriteBatch[]) => Pr
   write,
 });
 
-/** The store, by which the previous build of gifts is retained for a moment more until the test says that its day is over. */
+/**
+ * The store, by which the previous build of gifts is retained for a moment more until the test says that its day is
+ * over.
+ */
 function retaining(store: ReadStore, day: { readonly isOver: boolean; asked: number }): ReadStore {
   const get = async <V>(key: string): ReturnType<typeof store.records.get<V>> => {
     const record = await store.records.get<V>(key);

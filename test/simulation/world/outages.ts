@@ -8,7 +8,10 @@ export interface Outages {
   end(): void;
   /** Notes that a process got no answer of an engine to a call in this span of virtual time, or a late one. */
   noteSilence(engine: string, call: string, fromMs: number, toMs: number): void;
-  /** Whether any process got no answer of the engine to a call, or a late one, in a part of this span. @param like default: any call */
+  /**
+   * Whether any process got no answer of the engine to a call, or a late one, in a part of this span.
+   * @param like default: any call
+   */
   wasSilent(engine: string, fromMs: number, toMs: number, like?: RegExp): boolean;
 }
 
